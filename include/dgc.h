@@ -449,8 +449,8 @@ struct dgc_bench_input {
 };
 /* With the option profile: what does the same for the same line, of all devices that are CPUs of this process. */
 struct dgc_bench_line {
-  const char *what;  /* the first of the nodes: "h.matmul" */
-  const char *how;   /* "kernel", "copy", or the op that a library computes: "matmul" */
+  const char *what; /* the first of the nodes: "h.matmul" */
+  const char *how; /* "kernel", "copy", or the op: "matmul"; "conv by oneDNN" where another library does it */
   const char *where; /* "digits.dsl:9 (nn.dense, nn.dsl:7)"; NULL: it is not known */
   int depth; /* 0; else it is in so many loops, and a part of the last line before it that has one less */
   int count; /* in a step */

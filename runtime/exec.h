@@ -59,6 +59,9 @@ struct exec_times {
   uint64_t **steps;
 };
 bool exec_run_timed(struct exec *e, struct exec_times *t);
+/* The library that computes a step, numbered as there, of a device of this process; NULL: code of our own does, or what
+ * the step's op says. */
+const char *exec_library(const struct exec *e, int device, int step);
 
 /* What a device did, or waited for where `waits` holds, between two times of clock_ns: a step of its plan. */
 struct exec_event {

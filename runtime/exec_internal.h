@@ -21,6 +21,7 @@ struct lane {
   int device;
   uint64_t busy;
   uint64_t *took;              /* in a timed run that asks for it: by step, struct exec_times */
+  const char **libraries;      /* by step likewise: struct pieces */
   const struct command *stood; /* of a run that is looked at: where it waits, or waited last; NULL: nowhere */
   uint64_t stood_since;
   struct board *board; /* where it puts what it shares */

@@ -89,6 +89,7 @@ struct loading {
   int64_t times;
   int nnumbered; /* of its steps, see plan_all_steps */
   uint64_t *const *took;
+  const char **libraries;
 };
 
 static const struct opened *on_device(const struct exec *e, int device) {
@@ -140,6 +141,7 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
 static void load_pieces(struct loading *l, struct command *c) {
   struct exec *e = l->e;
   if (c->kind != COMMAND_PIECES) return;
+  l->libraries[c->step] = c->pieces->library;
   struct shared *s = arena_new(e->arena, struct shared);
   *s = (struct shared){c->pieces, c->args, l->board, l->nshared + 1};
   *c = (struct command){COMMAND_CALL, c->step, .call = shared_run_alone, .args = c->args, .state = s};
@@ -348,7 +350,8 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
   struct command *next = commands;
   struct post_lists posts = {NULL, NULL};
   if (e->outlets) posts = list_posts(e, device);
-  *lane = (struct lane){.commands = commands, .device = device, .board = l->board};
+  l->libraries = arena_new_array(e->arena, (size_t)plan_all_steps(e->plan, device) + 1, const char *);
+  *lane = (struct lane){.commands = commands, .device = device, .board = l->board, .libraries = l->libraries};
   if (e->queues) load_mark(l, device, -1, &next);
   for (int i = 0; i < dp->nsteps; i++) {
     for (int k = e->outlets ? posts.first[i] : -1; k >= 0; k = posts.next[k])

@@ -41,6 +41,7 @@ struct pieces {
   /* NULL, or what is done in a loop before its first turn, where those operands are known that are the same in all
    * turns (step.still); on one thread. */
   void (*enter)(void *const *args, const void *state);
+  const char *library; /* that computes it, "oneDNN"; NULL: code of our own does */
 };
 
 /* A command that is shared, and its place in the list of those of its device. */

@@ -8,6 +8,7 @@
 #include "ir/ops/op.h"
 #include "ir/plan/plan.h"
 #include "runtime/engines.h"
+#include "runtime/exec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ struct profiled {
 struct profiling {
   struct dgc_session *s;
   const struct profile *x;
+  const struct exec *exec;
   struct dgc_bench *out;
   struct dgc_bench_line *lines; /* of out */
   struct map known;
@@ -65,23 +67,27 @@ struct profiling {
 };
 
 /* The same for all that does the same for the same line: towers and replicas, and arrays of one type. */
-static const char *line_key(struct arena *a, const struct step *s, const char *where,
+static const char *line_key(struct arena *a, const struct step *s, const char *how, const char *where,
                             const struct profiled *loop) {
   struct str key = str_make(a);
-  str_printf(&key, "%p %s %p %s ", (const void *)loop, step_word(s), (const void *)s->kernel,
-             where ? where : "");
+  str_printf(&key, "%p %s %p %s ", (const void *)loop, how, (const void *)s->kernel, where ? where : "");
   type_print(&key, &s->node->type);
   return key.data;
 }
 
-static struct profiled *find_line(struct profiling *p, const struct step *step, const struct profiled *loop) {
-  const char *where = node_origin(p->s->text, step->node), *key = line_key(p->s->call, step, where, loop);
+/* `number` is that of plan_all_steps. */
+static struct profiled *find_line(struct profiling *p, const struct step *step, int number,
+                                  const struct profiled *loop) {
+  const char *library = exec_library(p->exec, p->device, number), *how = step_word(step);
+  if (library) how = arena_printf(p->s->text, "%s by %s", how, library);
+  const char *where = node_origin(p->s->text, step->node),
+             *key = line_key(p->s->call, step, how, where, loop);
   struct profiled *found = map_get(&p->known, key);
   if (found) return found;
   found = arena_new(p->s->call, struct profiled);
   *found = (struct profiled){.loop = loop, .next = p->all};
   found->line = (struct dgc_bench_line){.what = arena_strdup(p->s->text, step->node->name),
-                                        .how = step_word(step),
+                                        .how = how,
                                         .where = where,
                                         .depth = loop ? loop->line.depth + 1 : 0};
   map_put_owned(&p->known, key, found);
@@ -107,7 +113,7 @@ static void add_lines(struct profiling *p, const struct device_plan *dp, int fir
   for (int i = 0; i < dp->nsteps; i++) {
     const struct step *step = &dp->steps[i];
     if (!works(step)) continue;
-    struct profiled *found = find_line(p, step, loop);
+    struct profiled *found = find_line(p, step, first + i, loop);
     struct dgc_bench_line *line = &found->line;
     double flops = (double)(step->flops * times), traffic = (double)(step->traffic * times),
            compute = flops * p->out->threads / peak_of(p->s, step, p->out), move = traffic / bandwidth;
@@ -143,9 +149,10 @@ static void put_lines(struct profiling *p, const struct profiled *loop) {
   }
 }
 
-void profile_lines(struct dgc_session *s, const struct plan *p, const struct profile *x,
+void profile_lines(struct dgc_session *s, const struct loaded *l, const struct profile *x,
                    struct dgc_bench *out) {
-  struct profiling all = {.s = s, .x = x, .out = out, .known = map_make(s->call)};
+  const struct plan *p = l->plan;
+  struct profiling all = {.s = s, .x = x, .exec = l->exec, .out = out, .known = map_make(s->call)};
   for (int d = 0; d < p->ndevices; d++) {
     if (!engines_here(s->engines, d)) continue;
     all.device = d;

@@ -3,6 +3,7 @@
 #ifndef DGC_SESSION_PROFILE_H
 #define DGC_SESSION_PROFILE_H
 
+#include "session/run.h"
 #include "session/session.h"
 
 struct plan;
@@ -18,7 +19,7 @@ struct profile {
  * host: its steps cannot be timed one by one. */
 enum dgc_status profile_begin(struct dgc_session *s, const struct plan *p, struct profile *out);
 /* The lines of `out`, which knows the peak and the bandwidth: those of the steps in a loop behind that of the loop. */
-void profile_lines(struct dgc_session *s, const struct plan *p, const struct profile *x,
+void profile_lines(struct dgc_session *s, const struct loaded *l, const struct profile *x,
                    struct dgc_bench *out);
 /* The places of `out`: x is a profile on several devices and their threads, `alone` one of another session, of the same
  * model and batch on one device. */

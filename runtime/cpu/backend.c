@@ -122,7 +122,7 @@ static void cpu_portable_bits(void *self, bool wanted) {
 
 const struct backend backend_cpu = {
     .name = "cpu",
-    .help = "machine code for this processor, units for bfloat16 by oneDNN",
+    .help = "machine code for this processor, and oneDNN for some of bfloat16",
     .kind = "cpu",
     .host = true,
     .open = cpu_open,

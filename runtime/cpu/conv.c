@@ -182,7 +182,8 @@ static void run_conv(void *const *args, const void *state, int stage, int first,
 static void make_stages(struct conv_plan *p) {
   enum { SUMMED_AT_ONCE = 1 << 14 };
   double cost = 0.01 * work(&p->size) * p->count;
-  p->pieces = (struct pieces){.run = run_conv, .state = p, .nstages = 2, .cost = (int64_t)cost};
+  p->pieces =
+      (struct pieces){.run = run_conv, .state = p, .nstages = 2, .cost = (int64_t)cost, .library = ONEDNN};
   p->pieces.count[0] = p->pieces.count[1] = p->pieces.count[2] = 1;
   if (p->size.result != CONV_KERNEL) {
     p->pieces.count[1] = p->count;

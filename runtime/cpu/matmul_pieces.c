@@ -363,8 +363,12 @@ static bool create_unit_pieces(const struct product *size, struct unit_pieces **
   p = calloc(1, sizeof *p + (size_t)count * sizeof *p->units);
   if (!p) return false;
   *p = asked;
-  p->pieces =
-      (struct pieces){.run = run_units, .state = p, .nstages = 2, .count = {1, count}, .cost = cost_of(size)};
+  p->pieces = (struct pieces){.run = run_units,
+                              .state = p,
+                              .nstages = 2,
+                              .count = {1, count},
+                              .cost = cost_of(size),
+                              .library = ONEDNN};
   p->pieces.count[0] = pieces_for(words, words / WORDS_AT_ONCE + 1);
   good = make_units(p, &taken) && (!taken || make_packed(p));
   if (good && taken)

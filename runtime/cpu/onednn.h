@@ -6,6 +6,8 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
 
+/* As struct pieces names it. */
+#define ONEDNN "oneDNN"
 /* Once per thread that runs what the library has made: keeps it from starting threads of its own. */
 void cpu_thread_init(void);
 /* Calls make(plan), which makes primitives, with one thread and a library that has started. False if make gives that,

@@ -6,6 +6,7 @@ bf16.py DGC FOLDER. The folder is for its files.
 Each result may be off by as many roundings to f32 as it has terms; what is below 2^-126 may be lost from each. Zeros, subnormals,
 infinities, NaN, ties and numbers that round to infinity are among the operands. Where the CPU has units for it, the order of their sums
 must show: a way that is never taken would agree with everything."""
+import json
 import os
 import subprocess
 import sys
@@ -133,6 +134,40 @@ def gradients(rng, width):
         check((np.abs(got - want) <= 2.0**-8 * size).all(), f"gradient of {width}, {units}")
 
 
+PROFILED = """use nn
+model m() {
+  input x : f32[B, 8, 8, 16]
+  h = nn.conv2d(x, 32, precision = bf16)
+  y = nn.dense(flatten(h), 64, precision = bf16)
+  s = x[:, :, 0, :]
+  scan(length = 3) s { s = nn.conv1d(s, 16, precision = bf16) }
+  train mean(square(y)) + mean(s) with sgd(1e-3)
+}
+"""
+
+
+def profiled(units):
+    """Who computes convolutions and products, as a profile says it; by depth in loops: {("conv by oneDNN", 0)}."""
+    with open("profiled.dsl", "w") as f:
+        f.write(PROFILED)
+    done = subprocess.run([DGC, "bench", "profiled.dsl", "--profile", "--devices", "cpu:0", "--threads", "1", "--batch", "64", "--steps", "2",
+                           "--json"], stdout=subprocess.PIPE, check=True, env={**os.environ, "DGC_BF16_UNITS": units})
+    lines = json.loads(done.stdout)["lines"]
+    return {(line["how"], line["depth"]) for line in lines if line["how"].split()[0] in ("conv", "matmul")}
+
+
+def profiles(words, units):
+    found = profiled("off")
+    if "fma" in words:
+        check(found == {("conv", 0), ("conv", 1), ("matmul", 0)}, f"our own code: {found}")
+    if not units:
+        return
+    found = profiled("on")
+    check({("conv by oneDNN", 0), ("conv by oneDNN", 1)} <= found, f"convolutions in units: {found}")
+    by = "matmul" if "amx_bf16" in words else "matmul by oneDNN"
+    check({how for how, _ in found if how.startswith("matmul")} == {by}, f"products in units: {found}")
+
+
 def main():
     os.chdir(FOLDER)
     rng = np.random.default_rng(11)
@@ -148,6 +183,7 @@ def main():
     else:
         check(not any(differ), "units of a CPU that has none")
         print("SKIP: this CPU has no units for bfloat16: both ways are those of f32")
+    profiles(words, units)
     print(len(failures), "failures")
     sys.exit(len(failures) > 0)
 
