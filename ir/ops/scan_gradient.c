@@ -108,10 +108,18 @@ struct back {
 
 static bool is_float(const struct node *n) { return dtype_is_float((enum dtype)n->type.dtype); }
 
+/* What a further input is called: as no other one, for inputs of one name and type would be one. The gradient of a
+ * gradient has such: a loop that goes back is itself given gradients and sums. */
+static const char *input_name(struct graph *g, struct node *const *inputs, const char *name) {
+  for (int i = 0; inputs[i]; i++)
+    if (strcmp(inputs[i]->name, name) == 0) name = arena_printf(g->arena, "%s.grad", name), i = -1;
+  return name;
+}
+
 static struct node *add_operand(struct back *b, struct node *operand, const char *name,
                                 const struct type *t) {
   b->operands[b->noperands++] = operand;
-  return build_input(b->body, name, t);
+  return build_input(b->body, input_name(b->body, scan_inputs(b->body->arena, b->body), name), t);
 }
 
 /* What is computed once, and kept. */
@@ -431,7 +439,8 @@ static struct graph *ordered(struct back *b, struct node *const *results, int nr
   g->stage = b->body->stage;
   for (int i = 0; inputs[i] || i <= b->carries; i++) {
     for (int k = 0; i == b->carries && k < b->nsums; k++)
-      sums[k] = build_input(g, arena_printf(g->arena, "sum_%d.grad", k), &b->sums[k]->type);
+      sums[k] =
+          build_input(g, input_name(g, inputs, arena_printf(g->arena, "sum_%d.grad", k)), &b->sums[k]->type);
     if (inputs[i]) made[inputs[i]->id] = graph_node(g, inputs[i]);
   }
   if (!graph_copy_nodes(g->arena, g, b->body, live, made, build_again, NULL)) return NULL;

@@ -142,6 +142,14 @@ def handed_on(p, x, n):
     return z[:, -1] * p["h0"], jnp.exp(p["h0"]) - z
 
 
+def bent(p, x, n):
+    def slope(q):
+        return jax.grad(lambda z: jnp.sum(rnn(p, z, n)[1]))(q)
+    h, ys = rnn(p, x, n)
+    bend = jax.grad(lambda q: jnp.sum(slope(q) ** 2))(x)
+    return h * jnp.tanh(bend.sum(axis=(1, 2)))[:, None], ys
+
+
 def both_ways(p, x, n):
     def step(h, x_t):
         h = jnp.tanh(x_t @ p["w"] + h @ p["u"])
@@ -224,6 +232,10 @@ CASES = [
   h = same[:, -1] * h0
   ys = still + away
 """, handed_on),
+    Case("gradients of gradients of gradients", WEIGHTS, RNN + """  slope = gradient(sum(ys), x)
+  bend = gradient(sum(square(slope)), x)
+  h = h * expand(tanh(sum(bend, axis = [1, 2])), 1)
+""", bent),
     Case("both ways", {"w": (2, 3), "u": (3, 3)}, ZERO + """  g = h
   ahead = scan h over x_t in x {
     h = tanh(x_t @ w + h @ u)
