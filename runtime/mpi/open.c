@@ -65,7 +65,7 @@ bool transport_has_failed(void) { return failed || together; }
 void transport_fail_together(void) { together = true; }
 
 static void at_exit(void) {
-  if (!failed) open_transport.stop();
+  if (!failed) watch_end(&open_transport);
 }
 
 /* Beside the library that this function is in, as a build has it, or in its folder "dgc", as an installation does; of a

@@ -34,7 +34,7 @@ struct transport {
   const char *library; /* "Open MPI 4.1.4" */
   /* Bytes that go from the same place to the same place again and again. Those that are sent between two processes
    * under one tag arrive in their order. NULL: there is no memory, or so many bytes are not
-   * carried. It is dropped when it is not under way. */
+   * carried. It is dropped when it is not under way, or, if it sends, right before `stop`. */
   void *(*sender)(const struct transport *t, const void *data, size_t bytes, int to, int tag);
   void *(*receiver)(const struct transport *t, void *data, size_t bytes, int from, int tag);
   void (*drop)(void *channel);

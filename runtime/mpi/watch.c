@@ -30,6 +30,7 @@ static void tell(const struct transport *t, const void *data, size_t bytes, int 
 void watch_end(const struct transport *t) {
   struct watch *w = t->watch;
   for (struct told *i = w->told; i; i = i->next) i->drop(i->channel);
+  t->stop(); /* what is still under way arrives, from the arena */
   if (w->arena) arena_destroy(w->arena);
 }
 

@@ -54,7 +54,7 @@ void watch_inquire(const struct transport *t, const struct whereabouts *mine);
 /* Whether another process has ended, so that there is nothing to wait for: then all that is done with the transport
  * from then on fails, for `mine`. */
 bool watch_bereft(const struct transport *t, const struct whereabouts *mine);
-/* Forgets what was sent, which nobody may ask for any more. */
+/* Says good-bye to all others, and forgets what was sent, which nobody may ask for any more. */
 void watch_end(const struct transport *t);
 /* Reports what the inquiry has found: who is stuck, with what, and who waits for it. Tasks are named as in
  * `target`; NULL: by the numbers of their processes. */
