@@ -134,6 +134,13 @@ static void find_products(struct back *b) {
   }
 }
 
+/* One more stack, called as no other: n may be a loop that already keeps such for its own gradient. */
+static void add_stack(struct graph *body, const char *name, uint32_t id) {
+  for (int i = 0; i < body->noutputs; i++)
+    if (strcmp(body->outputs[i].name, name) == 0) name = arena_printf(body->arena, "%s.again", name), i = -1;
+  graph_add_output(body, OUTPUT_VALUE, name, body->nodes[id], 0);
+}
+
 /* n with stacks of what is carried into its steps and of products, behind its other results. */
 static struct node *stack_carried(struct back *b) {
   struct graph *g = b->g;
@@ -144,11 +151,9 @@ static struct node *stack_carried(struct back *b) {
   struct build_context saved = g->at;
   more.body = graph_copy(g->arena, s->body);
   for (int i = 0; i < s->carries; i++)
-    graph_add_output(more.body, OUTPUT_VALUE, arena_printf(g->arena, "before_%d", i),
-                     more.body->nodes[inputs[i]->id], 0);
+    add_stack(more.body, arena_printf(g->arena, "before_%d", i), inputs[i]->id);
   for (int i = 0; i < b->nproducts; i++)
-    graph_add_output(more.body, OUTPUT_VALUE, arena_printf(g->arena, "product_%d", i),
-                     more.body->nodes[b->products[i]->id], 0);
+    add_stack(more.body, arena_printf(g->arena, "product_%d", i), b->products[i]->id);
   build_at(g, n);
   struct node *out = s->carries || b->nproducts ? build_scan(g, arena_printf(g->arena, "%s.kept", n->name),
                                                              &more, n->ninputs, n->inputs)
