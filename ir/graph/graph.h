@@ -114,6 +114,8 @@ struct graph {
   /* Nodes are built as they are asked for, and only constants are folded: none reads past an operand, so that one that
    * is made of x has x below it. */
   bool literal;
+  bool
+      step; /* of a loop that goes back, which is being built: it joins rows of the batch, and does not count them */
   /* Hash-consing and name tables. */
   struct graph_slot *table;
   uint32_t table_size;

@@ -61,7 +61,7 @@ static struct node *sum_fold(struct graph *g, const struct node *n) {
     bool counts = false;
     for (int i = 0; i < x->type.rank; i++) counts |= (gone >> i & 1) && x->type.dim[i] < 0;
     /* Each tower adds its own as often as it has rows: a share of a sum, which it stays. */
-    if (counts && x->inputs[0]->own) return NULL;
+    if (counts && (x->inputs[0]->own || g->step)) return NULL;
     if (n->dist == DIST_PARTIAL && x->inputs[0]->dist == DIST_PER_REPLICA) return NULL;
     if ((gone & kept) == 0) {
       for (int i = 0; i < x->type.rank; i++) /* no times infinity would not be 0 */

@@ -401,6 +401,7 @@ static void begin(struct back *b, struct node **inputs) {
   find_products(b);
   most += (size_t)b->nproducts;
   b->body = graph_create(a, gradient_name(b->g, b->n), b->g->diags);
+  b->body->step = true;
   b->body->stage = b->g->stage;
   b->operands = arena_new_array(a, most + (size_t)b->n->ninputs, struct node *);
   b->carry_of = arena_new_array(a, most, int);

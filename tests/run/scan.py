@@ -150,6 +150,14 @@ def bent(p, x, n):
     return h * jnp.tanh(bend.sum(axis=(1, 2)))[:, None], ys
 
 
+def nothing_inside(p, x, n):
+    def step(h, x_t):
+        h = jnp.tanh(x_t @ p["w"] + h)
+        return h, h + 0 * p["b"]
+    h, ys = jax.lax.scan(step, jnp.zeros((len(x), 3)), x.swapaxes(0, 1))
+    return h, ys.swapaxes(0, 1)
+
+
 def both_ways(p, x, n):
     def step(h, x_t):
         h = jnp.tanh(x_t @ p["w"] + h @ p["u"])
@@ -236,6 +244,16 @@ CASES = [
   bend = gradient(sum(square(slope)), x)
   h = h * expand(tanh(sum(bend, axis = [1, 2])), 1)
 """, bent),
+    Case("a loop of no steps inside", {"w": (2, 3), "b": (3,)}, ZERO + """  ys = scan h over x_t in x {
+    c = broadcast(b, [B, 3])
+    h = tanh(x_t @ w + h)
+    scan(axis = 1) c, h over e in x_t[:, 0:0] {
+      h = tanh(h + c)
+      c = tanh(c)
+    }
+    return h
+  }
+""", nothing_inside),
     Case("both ways", {"w": (2, 3), "u": (3, 3)}, ZERO + """  g = h
   ahead = scan h over x_t in x {
     h = tanh(x_t @ w + h @ u)
