@@ -114,8 +114,8 @@ struct graph {
   /* Nodes are built as they are asked for, and only constants are folded: none reads past an operand, so that one that
    * is made of x has x below it. */
   bool literal;
-  bool
-      step; /* of a loop that goes back, which is being built: it joins rows of the batch, and does not count them */
+  /* What is built is a step of a loop that goes back: it joins rows of the batch, but does not count them. */
+  bool step;
   /* Hash-consing and name tables. */
   struct graph_slot *table;
   uint32_t table_size;
