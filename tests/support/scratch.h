@@ -21,13 +21,15 @@ static inline void scratch_remove(void) {
   if (getpid() == scratch_owner) nftw(scratch_path, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Makes it, the first time. */
+/* Makes it, the first time; false: it cannot be made, and the next call tries again. Not for several threads. */
 static inline bool scratch_make(void) {
   const char *top = getenv("TMPDIR");
   if (*scratch_path) return true;
   int length = snprintf(scratch_path, sizeof scratch_path, "%s/dgc-test-XXXXXX", top && *top ? top : "/tmp");
   scratch_owner = getpid();
-  return length < (int)sizeof scratch_path && mkdtemp(scratch_path) && atexit(scratch_remove) == 0;
+  if (length < (int)sizeof scratch_path && mkdtemp(scratch_path) && atexit(scratch_remove) == 0) return true;
+  *scratch_path = 0;
+  return false;
 }
 
 /* And goes there. */
