@@ -251,6 +251,8 @@ static void over_padding(void **state) {
 }
 
 static void on_gpu(void **state) {
+  bool simulated;
+  if (!gpus_found(&simulated)) skip();
   assert_true(engine_open_on(&engines[nengines], "cuda", gpu, 1));
   for (int i = 0; i < CASE_COUNT(rows); i++)
     for (int how = 0; how < 4; how++) {
@@ -268,6 +270,6 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(over_padding)};
   const struct CMUnitTest one[] = {cmocka_unit_test(on_gpu)};
   if (argc > 1) gpu = argv[1];
-  return gpu ? cmocka_run_group_tests_name("conv on a GPU", one, NULL, NULL)
+  return gpu ? gpu_status(cmocka_run_group_tests_name("conv on a GPU", one, NULL, NULL))
              : cmocka_run_group_tests_name("conv", tests, NULL, NULL);
 }

@@ -12,13 +12,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-static bool no_gpu;
-static const char *gpu; /* "gpu:0": on this one alone; NULL: by each backend of the CPU */
+static const char *gpu;     /* "gpu:0": on this one alone; NULL: by each backend of the CPU */
+static int part, parts = 1; /* of a GPU's tests, op by op in turn */
 
 static bool is_random(enum op_id op) { return op == OP_random_uniform || op == OP_random_normal; }
 
@@ -126,28 +126,13 @@ static bool is_tested(int op) {
   return op_table[op]->domain != DOMAIN_NONE || op == OP_iota || is_random((enum op_id)op);
 }
 
-static bool find_gpu(void) {
-  struct arena *a = arena_create();
-  struct device_info *list;
-  const char *why_none = NULL;
-  int count = backend_find("cuda")->list(a, NULL, &list, &why_none);
-  if (count)
-    printf("%s, %s\n", list[0].name, list[0].arch);
-  else
-    printf("SKIP: %s\n", why_none ? why_none : "no GPU");
-  arena_destroy(a);
-  return count > 0;
-}
-
-/* All ops in one test, which opens the device: simulated ones see to faults of memory themselves, and each test
- * of the framework begins with seeing to them instead. */
 static void gpu_agrees(void **state) {
   (void)state;
-  no_gpu = !find_gpu();
-  if (no_gpu) skip();
+  bool simulated;
+  if (!gpus_found(&simulated)) skip();
   assert_true(engine_open_on(&engines[0], "cuda", gpu, 1));
   nengines = 1;
-  for (int i = 0; i < OP_COUNT; i++)
+  for (int i = part; i < OP_COUNT; i += parts)
     if (is_tested(i)) check_op((enum op_id)i);
   engine_close(&engines[0]);
 }
@@ -155,9 +140,9 @@ static void gpu_agrees(void **state) {
 int main(int argc, char **argv) {
   struct CMUnitTest tests[OP_COUNT];
   if (argc > 1) gpu = argv[1];
+  if (argc > 3) part = atoi(argv[2]), parts = atoi(argv[3]);
   const struct CMUnitTest one[] = {cmocka_unit_test(gpu_agrees)};
-  int failures = gpu ? cmocka_run_group_tests(one, NULL, NULL) : 0;
-  if (gpu) return no_gpu ? 77 : failures;
+  if (gpu) return gpu_status(cmocka_run_group_tests(one, NULL, NULL));
   int n = 0;
   for (int i = 0; i < OP_COUNT; i++)
     if (is_tested(i))

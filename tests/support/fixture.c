@@ -29,6 +29,26 @@ int close_engines(void **state) {
   return 0;
 }
 
+static bool no_gpu;
+
+int gpus_found(bool *simulated) {
+  const struct backend *cuda = backend_find("cuda");
+  struct arena *a = arena_create();
+  struct device_info *list;
+  const char *why_none = NULL;
+  int count = cuda ? cuda->list(a, NULL, &list, &why_none) : 0;
+  no_gpu = count == 0;
+  if (no_gpu)
+    printf("SKIP: %s\n", why_none ? why_none : "no GPU");
+  else
+    printf("%d GPUs: %s, %s\n", count, list[0].name, list[0].arch);
+  *simulated = !no_gpu && list[0].simulated;
+  arena_destroy(a);
+  return count;
+}
+
+int gpu_status(int failures) { return no_gpu ? 77 : failures; }
+
 int open_world(void **state) {
   struct world *w = calloc(1, sizeof *w); /* not in its arena, which tests may reset */
   w->arena = arena_create();

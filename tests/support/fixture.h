@@ -11,6 +11,13 @@ extern int nengines;
 int open_engines(void **state);
 int close_engines(void **state);
 
+/* A program for GPUs does all in one test, which first asks whether there are any, and opens the device: a simulated
+ * one sees to faults of memory itself, and each test of the framework begins with seeing to them instead. gpus_found:
+ * how many; a line says what they are, or "SKIP: " and why there is none. gpu_status: the exit status of a program with
+ * so many failures; 77 where there was no GPU. */
+int gpus_found(bool *simulated);
+int gpu_status(int failures);
+
 /* For one test: an arena, diagnostics and an empty folder; *state is a struct world *. */
 struct world {
   struct arena *arena;

@@ -32,8 +32,8 @@ enum { BATCHES = 33, TOWERS = 8, LAYOUTS = 64, STEPS = 3 };
 static const struct matrix_layout *layouts = cpu_layouts;
 static struct engine pool[3]; /* cpu with 1, 2 and 3 threads; or the GPUs of one layout */
 static int npool;
-static bool gpus, none; /* on GPUs; there are none */
-static bool bounds;     /* are looked at */
+static bool gpus;   /* on GPUs */
+static bool bounds; /* are looked at */
 static struct rng drawn;
 static int points, groups, wrong, exact, inside, unknown;
 
@@ -269,25 +269,17 @@ static int close_pool(void **state) {
  * simulated GPUs catch signals, and so does cmocka. */
 static bool find_gpus(void) {
   static struct matrix_layout found[LAYOUTS];
-  struct arena *a = arena_create();
-  struct device_info *list;
-  const char *why_none = NULL;
-  int count = backend_find("cuda") ? backend_find("cuda")->list(a, NULL, &list, &why_none) : 0, n = 0;
+  bool simulated;
+  int count = gpus_found(&simulated), n = 0;
   for (int i = 0; gpu_layouts[i].devices; i++)
     if (matrix_gpus(&gpu_layouts[i]) <= count) found[n++] = gpu_layouts[i];
-  if (count)
-    printf("%d GPUs: %s, %s\n", count, list[0].name, list[0].arch);
-  else
-    printf("SKIP: %s\n", why_none ? why_none : "no GPU");
   layouts = found;
-  none = count == 0;
-  arena_destroy(a);
-  return !none;
+  return count > 0;
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(matrix)};
   gpus = argc > 1 && strcmp(argv[1], "gpu") == 0;
   int failed = cmocka_run_group_tests(tests, open_pool, close_pool);
-  return none ? 77 : failed;
+  return gpu_status(failed);
 }
