@@ -282,16 +282,19 @@ static const struct launch_arg *launch_args(struct kernel_filling *e) {
 _Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN,
                "the ops of a reduction stand in the kernels' order");
 
-/* A sum over the first axis and perhaps others, lanes not running along what is left of a row. Which rows there are
- * beside, and what else is fused, changes nothing. */
+/* A sum over the first axis and perhaps others, lanes not running along what is left of a row, nor along what is cut.
+ * Which rows there are beside, and what else is fused, changes nothing. */
 static struct segments choose_segments(const struct nest *t, const struct kernel *k) {
   int kept = k->rank - k->nreduce;
   int64_t elements = 1;
+  int naxes = 0;
   if (t->nreduce == 0 || k->reduce != REDUCE_SUM || !t->reduced[0] || (kept > 0 && k->vector >= kept))
     return (struct segments){1, 1};
   for (int i = 0; i < t->nloops; i++)
     if (t->reduced[i]) elements *= t->extent[i];
-  return segments_of(kept ? elements : elements / KERNEL_LANES, t->extent[0]); /* a chain in each lane */
+  while (naxes < t->nloops - !kept && t->reduced[naxes]) naxes++;
+  if (naxes == 0) naxes = 1;
+  return segments_of(kept ? elements : elements / KERNEL_LANES, t->extent, naxes); /* a chain in each lane */
 }
 
 void nest_end(struct nest *t, struct launch *out) {

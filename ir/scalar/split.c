@@ -4,11 +4,15 @@
 
 #include <string.h>
 
-struct segments segments_of(int64_t elements, int64_t rows) {
-  int64_t count = elements / LEAST_SEGMENT;
-  if (count > MOST_SEGMENTS) count = MOST_SEGMENTS;
-  if (count > rows) count = rows;
-  return (struct segments){count < 2 ? 1 : (int)count, rows};
+struct segments segments_of(int64_t elements, const int64_t *extents, int naxes) {
+  int64_t most = elements / LEAST_SEGMENT, count = 1, rows = 1;
+  if (most > MOST_SEGMENTS) most = MOST_SEGMENTS;
+  for (int i = 0; i < naxes && count == rows && 2 * count <= most; i++) {
+    int64_t each = most / count; /* of a row of the axes before */
+    count *= each < extents[i] ? each : extents[i];
+    rows *= extents[i];
+  }
+  return (struct segments){(int)count, rows};
 }
 
 static int inputs_of(const struct kernel *k) { return k->nargs - k->noutputs; }
@@ -73,7 +77,7 @@ static void make_join(struct arena *a, const struct kernel *k, struct kernel *ou
 
 bool kernel_split(struct arena *a, const struct kernel *k, struct split *out) {
   if (k->kind != KERNEL_REDUCE || kernel_is_arg(k) || k->nargs + k->nsums >= MAX_KERNEL_ARGS) return false;
-  if (k->vector >= kept_of(k) && kept_of(k) > 0) return false;
+  if (kept_of(k) > 0 && k->vector != kept_of(k) - 1) return false;
   make_segment(a, k, &out->segment);
   make_join(a, k, &out->join);
   return true;
@@ -114,15 +118,31 @@ struct split_launch split_launch(struct arena *a, const struct kernel *k, const 
   return l;
 }
 
+/* Where each loop begins, and its size. A loop may go over several axes, or an axis that is cut be one of several that
+ * loops go over: those outside of the cut have one row. */
+static void find_segment(const struct split_launch *l, int p, int64_t *begin, int64_t *sizes) {
+  int rank = l->k->rank;
+  int64_t inner = 1;
+  memset(begin, 0, (size_t)rank * sizeof *begin);
+  memcpy(sizes, l->sizes, (size_t)rank * sizeof *sizes);
+  for (int d = kept_of(l->k); d < rank; d++) inner *= sizes[d];
+  int64_t row = inner / l->segments.rows, first = l->segments.rows * p / l->segments.count * row,
+          end = l->segments.rows * (p + 1) / l->segments.count * row;
+  for (int d = kept_of(l->k); d < rank; d++) {
+    inner /= sizes[d];
+    begin[d] = first / inner;
+    sizes[d] = (end - 1) / inner + 1 - begin[d];
+    if (end - first >= inner) return;
+    first -= begin[d] * inner, end -= begin[d] * inner;
+  }
+}
+
 void split_segment(const struct split_launch *l, int p, void *const *args, void **segment_args,
                    int64_t *sizes) {
   const struct kernel *k = l->k, *segment = &l->split->segment;
-  int loop = kept_of(k), rank = k->rank, inputs = inputs_of(k);
-  int64_t row = l->sizes[loop] / l->segments.rows, *strides = sizes + rank;
-  int64_t begin = l->segments.rows * p / l->segments.count * row,
-          end = l->segments.rows * (p + 1) / l->segments.count * row;
-  memcpy(sizes, l->sizes, (size_t)rank * sizeof *sizes);
-  sizes[loop] = end - begin;
+  int rank = k->rank, inputs = inputs_of(k);
+  int64_t begin[MAX_RANK], *strides = sizes + rank;
+  find_segment(l, p, begin, sizes);
   for (int i = 0; i < segment->nargs; i++) {
     bool sum = i >= inputs && i < inputs + k->nsums;
     int from = i < inputs ? i : k->nargs - segment->nargs + i; /* of a mapped output */
@@ -133,12 +153,13 @@ void split_segment(const struct split_launch *l, int p, void *const *args, void 
       continue;
     }
     memcpy(strides + i * rank, l->sizes + rank + from * rank, (size_t)rank * sizeof *sizes);
-    segment_args[i] =
-        (char *)args[from] + begin * strides[i * rank + loop] * dtype_size((enum dtype)k->args[from].dtype);
+    int64_t offset = 0;
+    for (int d = 0; d < rank; d++) offset += begin[d] * strides[i * rank + d];
+    segment_args[i] = (char *)args[from] + offset * dtype_size((enum dtype)k->args[from].dtype);
   }
   memcpy(strides + segment->nargs * rank, l->sizes + rank + k->nargs * rank,
          (size_t)(k->nparams + rank) * sizeof *sizes); /* and where the loops begin */
-  sizes[kernel_nsizes(segment) + loop] += begin;
+  for (int d = 0; d < rank; d++) sizes[kernel_nsizes(segment) + d] += begin[d];
 }
 
 void split_join(const struct split_launch *l, void *const *args, void **join_args) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A long sum in segments, as two kernels: one adds up a segment, the other adds up what the segments gave. They are
- * ranges of the axis that is reduced over first; how many there are follows from the shape of what is added up. */
+ * ranges of the axis that is reduced over first, or of the next ones within each of its rows; how many there are
+ * follows from the shape of what is added up. */
 #ifndef DGC_IR_SCALAR_SPLIT_H
 #define DGC_IR_SCALAR_SPLIT_H
 
 #include "ir/scalar/kernel.h"
 
-/* How a launch is done: in `count` segments of the `rows` rows of that axis, segment p being those from
- * rows * p / count on. 0 or 1: as one. */
+/* How a launch is done: in `count` segments of the `rows` rows of these axes, segment p being those from
+ * rows * p / count on, which lie in one row of all of the axes but the last. 0 or 1: as one. */
 struct segments {
   int count;
   int64_t rows;
@@ -16,13 +17,13 @@ struct segments {
  * rounded the same way. */
 enum { MOST_SEGMENTS = 1024, LEAST_SEGMENT = 256 };
 
-/* Of a sum over `elements` elements for each chain of additions, `rows` of the axis that is reduced over first. */
-struct segments segments_of(int64_t elements, int64_t rows);
+/* Of a sum over `elements` elements for each chain of additions, `naxes` axes of which may be cut, the first first. */
+struct segments segments_of(int64_t elements, const int64_t *extents, int naxes);
 
 /* The two kernels, in `a`. `segment` has the loops, inputs and mapped outputs of `k`; in the place of its other outputs
  * it writes its sums. `join` has the kept loops and one over the segments, the inputs, the sums as further inputs, and
  * the outputs of `k` that are not mapped. False where they would have too many arguments, or where k reduces no
- * columns, nor all that there is. */
+ * columns along the last of which lanes run, nor all that there is. */
 struct split {
   struct kernel segment, join;
 };
