@@ -5,25 +5,34 @@
  *   x : T[...S, H, W]  any element type T; S is the list of leading dimensions
  *   n : int            a compile-time integer; so with float, bool, string, list
  *   p : fraction       a float, at least 0 and less than 1
+ *   n : several        an integer, at least 2
  *   n : positive       a number, greater than 0; so with nonnegative, at least 0; a scalar tensor is not looked at
  *   l : ascending      a list of numbers, each greater than the one before
  *   l : list[n]        a list of so many items; a name binds their number */
 #include "frontend/resolve.h"
 
+#include <math.h>
 #include <string.h>
 
-static bool compile_time(const char *name, enum value_kind *kind) {
-  static const struct {
-    const char *name;
-    enum value_kind kind;
-  } kinds[] = {{"int", VALUE_INT},
-               {"float", VALUE_FLOAT},
-               {"fraction", VALUE_FLOAT},
-               {"string", VALUE_STRING},
-               {"list", VALUE_LIST}};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (strcmp(kinds[i].name, name) == 0) return *kind = kinds[i].kind, true;
-  return false;
+/* A compile-time value; of a number with an end what it is, which is said where another is given. */
+struct compile_time {
+  const char *name;
+  enum value_kind kind;
+  const char *limit;
+  double least, below;
+};
+
+static const struct compile_time *compile_time(const char *name) {
+  static const struct compile_time types[] = {
+      {.name = "int", .kind = VALUE_INT},
+      {.name = "float", .kind = VALUE_FLOAT},
+      {"fraction", VALUE_FLOAT, "it is at least 0 and less than 1", 0, 1},
+      {"several", VALUE_INT, "it is at least 2", 2, INFINITY},
+      {.name = "string", .kind = VALUE_STRING},
+      {.name = "list", .kind = VALUE_LIST}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strcmp(types[i].name, name) == 0) return &types[i];
+  return NULL;
 }
 
 /* Numbers with an end: what they are, and whether this is one. NULL: no such type. */
@@ -144,7 +153,6 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
     report(r, e->loc, "the type of a parameter begins with a name");
     return false;
   }
-  enum value_kind kind;
   bool good;
   const char *limit = e->kind == EXPR_NAME ? limit_of(e->name, is_number(v) ? number_of(v) : 0, &good) : NULL;
   if (limit) {
@@ -163,12 +171,14 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
     mismatch(r, p, v, "");
     return false;
   }
-  if (e->kind == EXPR_NAME && compile_time(e->name, &kind)) {
+  const struct compile_time *fixed = e->kind == EXPR_NAME ? compile_time(e->name) : NULL;
+  if (fixed) {
     struct loc at = v->at;
-    if (kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i), v->at = at;
-    bool fraction = strcmp(e->name, "fraction") == 0;
-    if (v->kind == kind && (!fraction || (v->f >= 0 && v->f < 1))) return true;
-    mismatch(r, p, v, fraction ? "it is at least 0 and less than 1" : "");
+    if (fixed->kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i), v->at = at;
+    bool inside =
+        !fixed->limit || (is_number(v) && number_of(v) >= fixed->least && number_of(v) < fixed->below);
+    if (v->kind == fixed->kind && inside) return true;
+    mismatch(r, p, v, fixed->limit ? fixed->limit : "");
     return false;
   }
   enum dtype d;

@@ -231,7 +231,7 @@ function class_labels(label, classes, blank) {
 #   input logits : f32[B]
 #   input label : i32[B]
 #   metric auc = auc(sigmoid(logits), label)
-function auc(scores : T[...S], label : U[...S], thresholds : int = 200, weights = 1) {
+function auc(scores : T[...S], label : U[...S], thresholds : several = 200, weights = 1) {
   at = iota(i32[thresholds])
   wrong = select(scores >= 0 and scores <= 1, 0 * scores, inf)
   above = at == 0 or (expand(scores) > cast(at, T) / (thresholds - 1) and at < thresholds - 1)

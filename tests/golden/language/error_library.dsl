@@ -18,6 +18,7 @@ model library() {
   h = dropout(y, 50)
   i = nn.drop_path(y, 1)
   j = dropout(y, -0.1)
+  k = auc(sigmoid(t), t, thresholds = 1)
   predict p = a
 }
 # CHECK: error_library.dsl:10:7: error: `K / heads` is no integer: 6 is not divisible by 4
@@ -36,3 +37,4 @@ model library() {
 # CHECK: error_library.dsl:18:18: error: `rate` of `dropout` must be fraction, not the number 50.0: it is at least 0 and less than 1
 # CHECK: error_library.dsl:19:23: error: `rate` of `drop_path` must be fraction, not the number 1.0
 # CHECK: error_library.dsl:20:18: error: `rate` of `dropout` must be fraction, not the number -0.1
+# CHECK: error_library.dsl:21:39: error: `thresholds` of `auc` must be several, not the number 1: it is at least 2
