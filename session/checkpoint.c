@@ -54,13 +54,6 @@ static enum dgc_status may_replace(struct dgc_session *s, const char *path, bool
   return atomic_try(s->call, path, &s->diags) ? DGC_OK : DGC_RUNTIME;
 }
 
-enum dgc_status session_may_save(struct dgc_session *s) {
-  const struct options *o = &s->options;
-  enum dgc_status status = session_files_apart(s, true);
-  if (!status) status = may_replace(s, o->checkpoint, false);
-  return status ? status : may_replace(s, o->keep_best, s->best.step >= 0);
-}
-
 /* --- saving --- */
 
 static void add_number(struct arena *a, struct checkpoint_text *texts, int *n, const char *key,
@@ -232,25 +225,54 @@ static bool read_best(struct dgc_session *s, const struct checkpoint *c, int64_t
   return !value || (end != value && !*end && out->value == out->value);
 }
 
-static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const char *path,
-                       struct saved *out) {
+/* False where a number is none. Texts of another program mean what it likes: they are not read. */
+static bool read_numbers(struct dgc_session *s, const struct checkpoint *c, struct saved *out) {
   const char *format = checkpoint_text(c, "format");
   *out = (struct saved){.seed = s->options.seed, .best = {.step = -1, .evaluated = -1}};
-  if (!format || strcmp(format, FORMAT) != 0) return true; /* texts of another program mean what it likes */
+  out->ours = format && strcmp(format, FORMAT) == 0;
   struct position *p = &out->position;
   int64_t most = INT64_C(1) << MOST_BITS, rows;
-  out->ours = true;
-  if (!words_restore(s, c, true)) {
+  return !out->ours ||
+         (number(c, "seed", INT64_MAX, &out->seed) && number(c, "towers", 4096, &out->towers) &&
+          number(c, "batch", INT64_C(1) << MOST_BATCH_BITS, &p->batch) && number(c, "step", most, &p->step) &&
+          number(c, "epoch", most, &p->epoch) && number(c, "epoch_batch", most, &p->index) &&
+          !__builtin_mul_overflow(p->index, p->batch, &rows) && read_best(s, c, most, &out->best));
+}
+
+static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const char *path,
+                       struct saved *out) {
+  if (!read_numbers(s, c, out)) {
+    session_fail(s, DGC_INPUT, "%s: its metadata holds a number that is none", path);
+    return false;
+  }
+  if (out->ours && !words_restore(s, c, true)) {
     session_fail(s, DGC_INPUT, "%s: the words of an input are no list in order", path);
     return false;
   }
-  if (number(c, "seed", INT64_MAX, &out->seed) && number(c, "towers", 4096, &out->towers) &&
-      number(c, "batch", INT64_C(1) << MOST_BATCH_BITS, &p->batch) && number(c, "step", most, &p->step) &&
-      number(c, "epoch", most, &p->epoch) && number(c, "epoch_batch", most, &p->index) &&
-      !__builtin_mul_overflow(p->index, p->batch, &rows) && read_best(s, c, most, &out->best))
-    return true;
-  session_fail(s, DGC_INPUT, "%s: its metadata holds a number that is none", path);
-  return false;
+  return true;
+}
+
+/* Whether this file has the best of the training that goes on: of what it did before it, or behind the checkpoint that
+ * it goes on from, and will do again. */
+static bool is_own_best(struct dgc_session *s, const char *path) {
+  struct diags unread;
+  struct saved saved;
+  struct stat st;
+  if (s->best.step >= 0) return true;
+  if (!path || !s->restored || stat(path, &st) != 0) return false;
+  diags_init(&unread, s->call);
+  struct checkpoint *c = checkpoint_load(s->call, path, &unread);
+  const char *model = c ? checkpoint_text(c, "model") : NULL;
+  return model && strcmp(model, s->model->name) == 0 && read_numbers(s, c, &saved) && saved.ours &&
+         saved.seed == s->options.seed && saved.best.step == saved.position.step &&
+         saved.position.step >= s->position.step;
+}
+
+enum dgc_status session_may_save(struct dgc_session *s) {
+  const struct options *o = &s->options;
+  enum dgc_status status = session_files_apart(s, true);
+  if (!status) status = may_replace(s, o->checkpoint, false);
+  return status ? status : may_replace(s, o->keep_best, is_own_best(s, o->keep_best));
 }
 
 static enum dgc_status fit_options(struct dgc_session *s, const struct saved *saved, const char *path) {

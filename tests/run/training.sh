@@ -53,6 +53,27 @@ for at in 3 4 $((ended - 4)) $((ended - 1)) $ended; do
   same whole.safetensors part.safetensors
   same w.safetensors p.safetensors
 done
+# --- it may have been killed anywhere: between the best and the next checkpoint, or when all steps were done ---
+rm -f part.safetensors p.safetensors
+expect 0 'three steps' $train $watch --steps 3 --checkpoint part.safetensors
+expect 0 'the first best' $train $watch --steps 4 --checkpoint before.safetensors --keep-best p.safetensors --overwrite
+expect 2 'the best of another training' "$dgc" train $digits $watch --seed 9 --epochs 40 --resume --checkpoint part.safetensors \
+  --keep-best p.safetensors
+shows err 'p.safetensors is there already, and this training would replace it'
+expect 0 'goes on from before the best' "$dgc" train $digits $watch --epochs 40 --resume --checkpoint part.safetensors \
+  --keep-best p.safetensors
+same whole.safetensors part.safetensors
+same w.safetensors p.safetensors
+rm -f part.safetensors p.safetensors
+expect 0 'nothing evaluated' $train --set rate=0.02 --steps 4 --checkpoint part.safetensors
+expect 0 'evaluates and ends' "$dgc" train $digits $watch --steps 4 --resume --checkpoint part.safetensors --keep-best p.safetensors
+same part.safetensors p.safetensors
+"$dgc" inspect part.safetensors >out
+shows out '# evaluated: 4'
+expect 0 'again' "$dgc" train $digits $watch --epochs 40 --resume --checkpoint part.safetensors --keep-best p.safetensors
+same whole.safetensors part.safetensors
+same w.safetensors p.safetensors
+
 expect 0 'nothing is left' "$dgc" train $digits $watch --epochs 40 --resume --checkpoint part.safetensors --keep-best p.safetensors
 shows err 'stopped early after step'
 expect 0 'another metric' "$dgc" train $digits --eval-every 4 --steps $((ended + 1)) --resume --checkpoint part.safetensors
