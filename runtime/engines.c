@@ -88,6 +88,23 @@ void engines_free(const struct engines *e, int device, void *data, size_t bytes)
   e->devices[device]->backend->free(e->devices[device]->self, device, data, bytes);
 }
 
+static const struct opened *who_pins(const struct engines *e) {
+  for (int i = 0; i < e->count; i++)
+    if (e->all[i].backend->pinned_alloc) return &e->all[i];
+  return NULL;
+}
+
+void *engines_pinned_alloc(const struct engines *e, size_t bytes) {
+  const struct opened *o = who_pins(e);
+  return o && !*e->lost ? o->backend->pinned_alloc(o->self, bytes) : NULL;
+}
+
+void engines_pinned_free(const struct engines *e, void *data) {
+  if (!data || *e->lost) return;
+  const struct opened *o = who_pins(e);
+  o->backend->pinned_free(o->self, data);
+}
+
 bool engines_on_host(const struct engines *e, int device) {
   return device < 0 || (e->devices[device] && e->devices[device]->backend->host);
 }

@@ -76,14 +76,30 @@ static void make_up(void *data, const struct type *t, const struct dgc_bench_inp
 
 /* ---- a step ---- */
 
+static size_t room_of(const struct plan_value *input) {
+  enum { LINE = 64 };
+  return ((size_t)type_bytes(&input->type) + LINE - 1) / LINE * LINE;
+}
+
+/* Where a loader has its batches; *pinned is to be given back. */
+static void make_room(struct dgc_session *s, const struct plan *p, void **inputs, void **pinned) {
+  size_t all = 0;
+  for (int i = 0; i < p->ninputs; i++) all += room_of(&p->inputs[i]);
+  *pinned = engines_pinned_alloc(s->engines, all);
+  char *next = *pinned ? *pinned : arena_alloc(s->call, all);
+  for (int i = 0; i < p->ninputs; i++) {
+    inputs[i] = next;
+    next += room_of(&p->inputs[i]);
+  }
+}
+
 /* One batch in host memory: the first of the data, or made up when none was given. */
-static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, void **inputs,
+static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, void *const *inputs,
                                    struct dgc_bench_input *about) {
   struct dataset *ds;
   for (int i = 0; i < p->ninputs; i++) {
     const struct type *t = &p->inputs[i].type;
     choose_range(s->model, p->inputs[i].name, (enum dtype)t->dtype, &about[i]);
-    inputs[i] = arena_alloc(s->call, (size_t)type_bytes(t));
     make_up(inputs[i], t, &about[i]);
   }
   if (!s->options.data.count && !rows_any(s, false)) return DGC_OK;
@@ -218,8 +234,9 @@ static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, 
   if (status) return status;
   void **inputs = arena_new_array(s->call, (size_t)l->plan->ninputs, void *);
   struct dgc_bench_input *about = arena_new_array(s->text, (size_t)l->plan->ninputs, struct dgc_bench_input);
+  void *pinned;
+  make_room(s, l->plan, inputs, &pinned);
   status = first_batch(s, l->plan, inputs, about);
-  if (status) return status;
   out->batch = l->batch;
   out->ninputs = l->plan->ninputs;
   out->inputs = about;
@@ -231,7 +248,9 @@ static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, 
     for (int i = 0; i < l->plan->devices[d].nsteps; i++)
       out->flops += (double)l->plan->devices[d].steps[i].flops;
   *plan = l;
-  return measure(s, l, inputs, out, x);
+  if (!status) status = measure(s, l, inputs, out, x);
+  engines_pinned_free(s->engines, pinned);
+  return status;
 }
 
 /* --- one device alone --- */

@@ -202,6 +202,14 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   return ds ? DGC_OK : session_unread(s);
 }
 
+static void *pinned_alloc(void *engines, size_t bytes) { return engines_pinned_alloc(engines, bytes); }
+static void pinned_free(void *engines, void *data) { engines_pinned_free(engines, data); }
+
+struct batch_memory session_batch_memory(const struct dgc_session *s) {
+  if (!s->engines) return (struct batch_memory){0};
+  return (struct batch_memory){pinned_alloc, pinned_free, s->engines};
+}
+
 static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l, struct exec *e,
                                    const struct dataset *ds, struct loader *loader, const struct batch *b) {
   int first_row = plan_input(l->plan, FIRST_ROW_INPUT);

@@ -63,7 +63,7 @@ static enum dgc_status open_evaluation(struct dgc_session *s, struct dataset **d
 /* All batches of e->data. */
 static enum dgc_status run_all(struct dgc_session *s, struct evaluation *e, bool inside,
                                struct totals *sums) {
-  struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
+  struct loader_options lo = {.batch = session_batch(s), .epochs = 1, .memory = session_batch_memory(s)};
   enum dgc_status status = session_own_towers(s, ENTRY_EVAL, &lo);
   if (status) return status;
   e->loader = loader_create(s->call, e->data, &lo, &s->diags);

@@ -180,7 +180,7 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
   if (!status) status = session_ready(s, ENTRY_PREDICT);
   if (!status) status = session_takes_all(s, ENTRY_PREDICT, p.data->rows);
   if (!status) {
-    struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
+    struct loader_options lo = {.batch = session_batch(s), .epochs = 1, .memory = session_batch_memory(s)};
     status = session_own_towers(s, ENTRY_PREDICT, &lo);
     if (!status) p.loader = loader_create(s->call, p.data, &lo, &s->diags);
     if (!status && !p.loader) status = session_unread(s);

@@ -484,7 +484,8 @@ static enum dgc_status train_over(struct training *t) {
                               .shuffle = !s->options.no_shuffle,
                               .seed = (uint64_t)s->options.seed,
                               .epoch = s->position.epoch,
-                              .index = s->position.index};
+                              .index = s->position.index,
+                              .memory = session_batch_memory(s)};
   t->first_step = t->saved_step = s->begun = s->position.step;
   t->saved_evaluated = s->best.evaluated;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");

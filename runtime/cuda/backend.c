@@ -29,6 +29,7 @@ static void cuda_close(void *self) {
     cuda_close_streams(e, i);
     pthread_mutex_destroy(&e->devices[i].reading);
   }
+  cuda_close_pinned(e);
   for (const struct cuda_event *m = e->events; m; m = m->next) cuda.cuEventDestroy(m->event);
   cuda_close_fill(e);
   cuda_close_code(e);
@@ -111,6 +112,8 @@ const struct backend backend_cuda = {
     .allow_tf32 = cuda_allow_tf32,
     .limit = cuda_limit,
     .copy = cuda_copy,
+    .pinned_alloc = cuda_pinned_alloc,
+    .pinned_free = cuda_pinned_free,
     .post = cuda_post,
     .collect = cuda_collect,
     .compile = cuda_compile,

@@ -28,12 +28,24 @@ struct cuda_slot {
   void *pinned;
   CUdeviceptr staged; /* 0: small ones go straight to their place */
   CUevent arrived, done;
+  bool taken; /* and not sent yet */
+  struct cuda_slot *next;
 };
 
 struct cuda_ring {
-  struct cuda_slot *slots;
-  int count, next;
-  size_t bytes; /* of each */
+  struct cuda_slot *slots; /* room for `most` */
+  struct cuda_slot *last;  /* the one that was taken last: behind it comes the one that has waited longest */
+  int count, most;
+  size_t bytes;        /* of each */
+  bool pinned, staged; /* what each has */
+};
+
+/* Memory of the host that somebody has for copies to the cards. */
+struct cuda_pinned {
+  char *data; /* NULL: none */
+  size_t bytes;
+  bool used; /* else kept for the next one who asks */
+  struct cuda_pinned *next;
 };
 
 /* Pinned memory that bytes pass through in pieces, in turns. */
@@ -68,16 +80,17 @@ struct cuda_last {
 
 struct cuda_device {
   const char *text;
-  struct cuda_card *card;              /* NULL: a device of another backend */
-  CUstream stream, copies;             /* QUEUE_WORK, QUEUE_COPIES */
-  CUevent met;                         /* for meetings of all devices */
-  CUevent began, ended;                /* of a timed run */
-  bool loose;                          /* was given work since all devices met */
-  bool read_by_host;                   /* in runs, by means of the second stream */
-  struct cuda_ring small, large, huge; /* from the host */
-  pthread_mutex_t reading;             /* one reader at a time */
-  struct cuda_pieces reader;           /* to the host */
-  struct cuda_deferred deferred;       /* likewise */
+  struct cuda_card *card;                  /* NULL: a device of another backend */
+  CUstream stream, copies;                 /* QUEUE_WORK, QUEUE_COPIES */
+  CUevent met;                             /* for meetings of all devices */
+  CUevent began, ended;                    /* of a timed run */
+  bool loose;                              /* was given work since all devices met */
+  bool read_by_host;                       /* in runs, by means of the second stream */
+  struct cuda_ring small, large, straight; /* from the host; what is pinned already */
+  CUevent read;                            /* when the last of that has been read; NULL: it has */
+  pthread_mutex_t reading;                 /* one reader at a time */
+  struct cuda_pieces reader;               /* to the host */
+  struct cuda_deferred deferred;           /* likewise */
   struct cuda_pieces **from; /* by device: from a card whose memory this one cannot reach; made on need */
   struct {
     CUdeviceptr data;
@@ -114,11 +127,12 @@ struct cuda_engine {
   struct cuda_code *code;      /* see code.c */
   struct cuda_leaf *leaves;    /* see leaves.c; made on need */
   struct cuda_clique *cliques; /* see nccl.c; made on need */
-  struct workers *movers;      /* see fill.c; made on need, */
-  bool no_movers;              /* unless there are none to be had */
-  pthread_mutex_t moving;      /* one that they work for at a time */
-  bool recording;              /* failures end the recording, not the engine */
-  bool unrecorded;             /* one has */
+  struct cuda_pinned *pinned;
+  struct workers *movers; /* see fill.c; made on need, */
+  bool no_movers;         /* unless there are none to be had */
+  pthread_mutex_t moving; /* one that they work for at a time */
+  bool recording;         /* failures end the recording, not the engine */
+  bool unrecorded;        /* one has */
   _Atomic bool failed;
   pthread_mutex_t lock; /* of the messages */
   char message[512];    /* the first failure */
@@ -195,11 +209,25 @@ void *cuda_record(void *self, void (*issue)(void *arg), void *arg);
 bool cuda_replay(void *self, void *recording);
 void cuda_forget(void *self, void *recording);
 
+/* --- fill.c --- */
+
+/* What goes into pinned memory: so many pieces of `bytes`, of which the last one may be shorter, each to a place of its
+ * own. The caller's thread sends them off in their order, each as soon as it is there; false: no others are wanted. */
+enum { FILLED_AT_ONCE = 16 };
+struct cuda_filling {
+  const char *from;
+  size_t bytes, piece; /* of all, of each */
+  int count;
+  void *places[FILLED_AT_ONCE];
+  bool (*send)(void *arg, int piece);
+  void *arg;
+};
+/* By several threads where that is faster: while one piece is sent and travels, the next ones are filled. */
+bool cuda_fill(struct cuda_engine *e, const struct cuda_filling *p);
+void cuda_close_fill(struct cuda_engine *e);
+
 /* --- memory.c --- */
 
-/* As memcpy, by several threads where that is faster. */
-void cuda_fill(struct cuda_engine *e, void *to, const void *from, size_t bytes);
-void cuda_close_fill(struct cuda_engine *e);
 bool cuda_open_memory(struct cuda_engine *e, int device);
 void cuda_close_memory(struct cuda_engine *e, int device);
 void *cuda_alloc(void *self, int device, size_t bytes);
@@ -211,6 +239,11 @@ void cuda_no_work_space(struct cuda_engine *e, int device, size_t bytes, struct 
 bool cuda_scratch(struct cuda_engine *e, int device, enum cuda_scratch_use use, size_t bytes,
                   struct diags *d);
 bool cuda_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
+void *cuda_pinned_alloc(void *self, size_t bytes);
+void cuda_pinned_free(void *self, void *data);
+void cuda_close_pinned(const struct cuda_engine *e);
+/* Waits until what was written from there to the device has been read. */
+bool cuda_await_read(struct cuda_engine *e, int device);
 bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned *number);
 bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes);
 /* From the host, as cuda_copy, in the order of the device's work. */

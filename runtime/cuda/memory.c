@@ -3,8 +3,9 @@
  *
  * From the host: the bytes go into pinned memory at once, from there beside the device's work into a staging
  * place on the card, and only the last leg, within the card, waits for its turn in the device's order. So the
- * next batch travels while the present one is worked on. To the host: through pinned memory, in pieces, two on
- * their way. Between cards that do not reach each other's memory: likewise. */
+ * next batch travels while the present one is worked on. They go in pieces: one travels while the next ones go
+ * into pinned memory. What lies in memory that was pinned for it travels from there. To the host: through pinned
+ * memory, in pieces, two on their way. Between cards that do not reach each other's memory: likewise. */
 #include "runtime/cuda/engine.h"
 
 #include <string.h>
@@ -12,9 +13,11 @@
 enum {
   PIECE = 1 << 20,  /* bytes that move at once */
   SMALL = 32 << 10, /* from the host: goes straight to its place */
-  HUGE = 4 << 20,   /* of more than a piece, from the host: for several threads to fill */
-  MAX_SLOTS = 64,   /* of each size; made on need, */
-  MAX_HUGE = 16,    /* but huge ones */
+  HUGE = 4 << 20,   /* of what is pinned already */
+  LINE = 64,
+  KEPT = 64 << 20, /* of the host: what is no larger stays pinned, for evaluations come again and again */
+  MAX_SLOTS = 64,  /* of each size; made on need, */
+  MAX_HUGE = 16,   /* but huge ones */
 };
 
 /* --- memory --- */
@@ -118,11 +121,16 @@ static void close_ring(const struct cuda_ring *r) {
   for (int i = 0; i < r->count; i++) close_slot(&r->slots[i]);
 }
 
+static struct cuda_ring make_ring(struct cuda_engine *e, int most, size_t bytes, bool pinned, bool staged) {
+  struct cuda_slot *slots = arena_new_array(e->arena, (size_t)most, struct cuda_slot);
+  return (struct cuda_ring){.slots = slots, .most = most, .bytes = bytes, .pinned = pinned, .staged = staged};
+}
+
 bool cuda_open_memory(struct cuda_engine *e, int device) {
   struct cuda_device *dev = &e->devices[device];
-  dev->small = (struct cuda_ring){arena_new_array(e->arena, MAX_SLOTS, struct cuda_slot), 0, 0, SMALL};
-  dev->large = (struct cuda_ring){arena_new_array(e->arena, MAX_SLOTS, struct cuda_slot), 0, 0, PIECE};
-  dev->huge = (struct cuda_ring){arena_new_array(e->arena, MAX_HUGE, struct cuda_slot), 0, 0, HUGE};
+  dev->small = make_ring(e, MAX_SLOTS, SMALL, true, false);
+  dev->large = make_ring(e, MAX_SLOTS, PIECE, true, true);
+  dev->straight = make_ring(e, MAX_HUGE, HUGE, false, true);
   dev->from = arena_new_array(e->arena, (size_t)e->ndevices, struct cuda_pieces *);
   return open_pieces(e, device, device, &dev->reader);
 }
@@ -135,69 +143,198 @@ void cuda_close_memory(struct cuda_engine *e, int device) {
     if (dev->from[i]) close_pieces(dev->from[i]);
   close_ring(&dev->small);
   close_ring(&dev->large);
-  close_ring(&dev->huge);
+  close_ring(&dev->straight);
   for (int i = 0; i < SCRATCH_COUNT; i++)
     if (dev->scratch[i].data) cuda.cuMemFree(dev->scratch[i].data);
   for (const struct cuda_outgrown *o = dev->outgrown; o; o = o->next) cuda.cuMemFree(o->data);
+}
+
+/* --- memory of the host --- */
+
+static bool fits(const struct cuda_pinned *p, size_t bytes) {
+  return p->data && !p->used && p->bytes >= bytes && p->bytes / 2 <= bytes;
+}
+
+static struct cuda_pinned *add_pinned(struct cuda_engine *e, size_t bytes) {
+  struct cuda_pinned *p = e->pinned;
+  void *data = NULL;
+  while (p && p->data) p = p->next;
+  if (!p) {
+    p = arena_new(e->arena, struct cuda_pinned);
+    p->next = e->pinned;
+    e->pinned = p;
+  }
+  CUresult r = cuda.cuMemHostAlloc(&data, bytes, CU_MEMHOSTALLOC_PORTABLE);
+  if (r == CUDA_ERROR_OUT_OF_MEMORY || !cuda_check(e, e->first, "cuMemHostAlloc", r)) return NULL;
+  p->data = data;
+  p->bytes = bytes;
+  return p;
+}
+
+void *cuda_pinned_alloc(void *self, size_t bytes) {
+  struct cuda_engine *e = self;
+  struct cuda_pinned *p = e->pinned;
+  cuda_come_in();
+  if (!cuda_use(e, e->first) || cuda_failed(e)) return NULL;
+  while (p && !fits(p, bytes)) p = p->next;
+  if (!p) p = add_pinned(e, bytes ? bytes : 1);
+  if (!p) return NULL;
+  p->used = true;
+  return p->data;
+}
+
+void cuda_pinned_free(void *self, void *data) {
+  struct cuda_engine *e = self;
+  struct cuda_pinned *p = e->pinned;
+  while (p->data != data) p = p->next;
+  cuda_wait(e, NULL);
+  if (cuda_lost(e)) return;
+  p->used = false;
+  if (p->bytes <= KEPT) return;
+  p->data = NULL;
+  cuda.cuCtxSetCurrent(e->devices[e->first].card->context);
+  cuda_check(e, e->first, "cuMemFreeHost", cuda.cuMemFreeHost(data));
+  cuda_come_in();
+}
+
+void cuda_close_pinned(const struct cuda_engine *e) {
+  for (const struct cuda_pinned *p = e->pinned; p; p = p->next)
+    if (p->data) cuda.cuMemFreeHost(p->data);
+}
+
+static bool is_pinned(const struct cuda_engine *e, const char *data, size_t bytes) {
+  for (const struct cuda_pinned *p = e->pinned; p; p = p->next)
+    if (p->used && data >= p->data && bytes <= p->bytes && data - p->data <= (ptrdiff_t)(p->bytes - bytes))
+      return true;
+  return false;
 }
 
 /* --- from the host --- */
 
 /* One more of the ring, where the next one is due. */
 static struct cuda_slot *add_slot(struct cuda_engine *e, int device, struct cuda_ring *r) {
-  struct cuda_slot s = {0};
-  bool good = CUDA(e, device, cuMemHostAlloc, &s.pinned, r->bytes, CU_MEMHOSTALLOC_PORTABLE) &&
-              (r->bytes <= SMALL || CUDA(e, device, cuMemAlloc, &s.staged, r->bytes)) &&
-              cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &s.arrived) &&
-              cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &s.done);
+  struct cuda_slot *s = &r->slots[r->count];
+  bool good =
+      (!r->pinned || CUDA(e, device, cuMemHostAlloc, &s->pinned, r->bytes, CU_MEMHOSTALLOC_PORTABLE)) &&
+      (!r->staged || CUDA(e, device, cuMemAlloc, &s->staged, r->bytes)) &&
+      cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &s->arrived) &&
+      cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &s->done);
   if (!good) {
-    close_slot(&s);
+    close_slot(s);
     return NULL;
   }
-  r->slots[r->count++] = r->slots[r->next];
-  r->slots[r->next] = s;
-  return &r->slots[r->next];
-}
-
-/* A slot whose bytes have arrived where they belong: the one that has waited longest, else a new one while
- * there is room for it, else the host waits. */
-static struct cuda_slot *take_slot(struct cuda_engine *e, int device, struct cuda_ring *r) {
-  struct cuda_slot *s = &r->slots[r->next];
-  if (cuda_failed(e)) return NULL;
-  CUresult ready = r->count ? cuda.cuEventQuery(s->done) : CUDA_ERROR_NOT_READY;
-  if (ready == CUDA_ERROR_NOT_READY && r->count < (r->bytes == HUGE ? MAX_HUGE : MAX_SLOTS)) {
-    s = add_slot(e, device, r);
-    if (!s) return NULL;
-  } else if (ready == CUDA_ERROR_NOT_READY) {
-    if (!cuda_await(e, device, s->done)) return NULL;
-  } else if (!cuda_check(e, device, "cuEventQuery", ready))
-    return NULL;
-  r->next = (r->next + 1) % r->count;
+  s->next = r->last ? r->last->next : s;
+  if (r->last) r->last->next = s;
+  r->count++;
   return s;
 }
 
-static bool write_piece(struct cuda_engine *e, int device, char *to, const char *from, size_t bytes) {
+/* A slot whose bytes have arrived where they belong: the one that has waited longest, else a new one while
+ * there is room for it, else the host waits; but not with `others`, which have been taken and are to be sent first.
+ * NULL: there is none then, or something has failed. */
+static struct cuda_slot *take_slot(struct cuda_engine *e, int device, struct cuda_ring *r, bool others) {
+  struct cuda_slot *s = r->last ? r->last->next : NULL;
+  if (cuda_failed(e)) return NULL;
+  CUresult ready = s && !s->taken ? cuda.cuEventQuery(s->done) : CUDA_ERROR_NOT_READY;
+  if (ready == CUDA_ERROR_NOT_READY && r->count < r->most)
+    s = add_slot(e, device, r);
+  else if (ready == CUDA_ERROR_NOT_READY)
+    s = !others && cuda_await(e, device, s->done) ? s : NULL;
+  else if (!cuda_check(e, device, "cuEventQuery", ready))
+    s = NULL;
+  if (!s) return NULL;
+  s->taken = true;
+  return r->last = s;
+}
+
+static bool write_small(struct cuda_engine *e, int device, char *to, const char *from, size_t bytes) {
   struct cuda_device *dev = &e->devices[device];
-  bool small = bytes <= SMALL;
-  struct cuda_slot *s = take_slot(e, device, small ? &dev->small : bytes <= PIECE ? &dev->large : &dev->huge);
+  struct cuda_slot *s = take_slot(e, device, &dev->small, false);
   if (!s) return false;
-  cuda_fill(e, s->pinned, from, bytes);
-  if (small)
-    return move(e, device, dev->stream, to, s->pinned, bytes) &&
-           CUDA(e, device, cuEventRecord, s->done, dev->stream);
-  return CUDA(e, device, cuMemcpyAsync, s->staged, cuda_address(s->pinned), bytes, dev->copies) &&
+  memcpy(s->pinned, from, bytes);
+  s->taken = false;
+  return move(e, device, dev->stream, to, s->pinned, bytes) &&
+         CUDA(e, device, cuEventRecord, s->done, dev->stream);
+}
+
+/* By way of the slot's place on the card. */
+static bool send(struct cuda_engine *e, int device, struct cuda_slot *s, const char *to, const char *from,
+                 size_t bytes) {
+  struct cuda_device *dev = &e->devices[device];
+  s->taken = false;
+  return CUDA(e, device, cuMemcpyAsync, s->staged, cuda_address(from), bytes, dev->copies) &&
          cuda_order(e, device, dev->stream, device, dev->copies, s->arrived) &&
          CUDA(e, device, cuMemcpyAsync, cuda_address(to), s->staged, bytes, dev->stream) &&
          CUDA(e, device, cuEventRecord, s->done, dev->stream);
 }
 
+/* Pieces on their way. */
+struct cuda_sending {
+  struct cuda_engine *engine;
+  int device;
+  char *to;
+  struct cuda_filling filling;
+  struct cuda_slot *slots[FILLED_AT_ONCE];
+};
+
+static bool send_piece(void *arg, int piece) {
+  const struct cuda_sending *s = arg;
+  struct cuda_slot *slot = s->slots[piece];
+  size_t at = (size_t)piece * s->filling.piece, left = s->filling.bytes - at;
+  return send(s->engine, s->device, slot, s->to + at, slot->pinned,
+              left < s->filling.piece ? left : s->filling.piece);
+}
+
+/* Of equal length, as far as lines let them be. */
+static size_t piece_of(size_t bytes, size_t most) {
+  size_t count = (bytes + most - 1) / most, each = (bytes + count - 1) / count;
+  return (each + LINE - 1) / LINE * LINE;
+}
+
+static bool write_large(struct cuda_engine *e, int device, char *to, const char *from, size_t bytes) {
+  struct cuda_sending s = {.engine = e, .device = device};
+  struct cuda_filling *f = &s.filling;
+  *f = (struct cuda_filling){.piece = piece_of(bytes, PIECE), .send = send_piece, .arg = &s};
+  for (size_t at = 0; at < bytes; at += f->bytes) {
+    f->count = 0;
+    for (f->bytes = 0; f->count < FILLED_AT_ONCE && at + f->bytes < bytes; f->bytes += f->piece) {
+      struct cuda_slot *slot = take_slot(e, device, &e->devices[device].large, f->count > 0);
+      if (!slot) break;
+      s.slots[f->count] = slot;
+      f->places[f->count++] = slot->pinned;
+    }
+    if (f->bytes > bytes - at) f->bytes = bytes - at;
+    s.to = to + at;
+    f->from = from + at;
+    if (f->count == 0 || !cuda_fill(e, f)) return false;
+  }
+  return true;
+}
+
+static bool write_straight(struct cuda_engine *e, int device, char *to, const char *from, size_t bytes) {
+  struct cuda_device *dev = &e->devices[device];
+  size_t piece = piece_of(bytes, HUGE);
+  for (size_t at = 0; at < bytes; at += piece) {
+    struct cuda_slot *s = take_slot(e, device, &dev->straight, false);
+    if (!s || !send(e, device, s, to + at, from + at, bytes - at < piece ? bytes - at : piece)) return false;
+    dev->read = s->arrived;
+  }
+  return true;
+}
+
+bool cuda_await_read(struct cuda_engine *e, int device) {
+  struct cuda_device *dev = &e->devices[device];
+  CUevent read = dev->read;
+  dev->read = NULL;
+  return !read || cuda_await(e, device, read);
+}
+
 bool cuda_write(struct cuda_engine *e, int device, void *to, const void *from, size_t bytes) {
-  bool good = cuda_use(e, device);
+  if (!cuda_use(e, device)) return false;
   e->devices[device].loose = true;
-  for (size_t at = 0; good && at < bytes; at += HUGE)
-    good = write_piece(e, device, (char *)to + at, (const char *)from + at,
-                       bytes - at < HUGE ? bytes - at : HUGE);
-  return good;
+  if (bytes == 0) return true;
+  if (bytes <= SMALL) return write_small(e, device, to, from, bytes);
+  return (is_pinned(e, from, bytes) ? write_straight : write_large)(e, device, to, from, bytes);
 }
 
 /* --- to the host --- */

@@ -215,6 +215,8 @@ bool cuda_end(void *self, bool wait) {
     if (e->devices[i].card) good = good && stamp(e, i, e->devices[i].ended);
   good = good && cuda_meet(e);
   if (good && wait) cuda_wait(e, NULL);
+  for (int i = e->first; i < e->ndevices; i++)
+    if (e->devices[i].card) good = good && cuda_await_read(e, i);
   good = good && !cuda_failed(e);
   if (good) *e->cause_name = 0;
   return good;

@@ -148,6 +148,13 @@ bool shards_stay_apart(struct arena *a, const int64_t *rows, int files, int work
 /* By its name; `out` may be NULL. */
 bool shard_find(const char *name, enum shard *out);
 
+/* Where batches may lie. */
+struct batch_memory {
+  void *(*alloc)(void *arg, size_t bytes); /* NULL returned: there is none */
+  void (*free)(void *arg, void *data);
+  void *arg;
+};
+
 struct loader_options {
   int64_t batch; /* rows of a whole batch, over all workers */
   bool shuffle;  /* a new order in every epoch, see data_order */
@@ -162,6 +169,8 @@ struct loader_options {
   int first_tower, end_tower;
   int ring;     /* batches prepared ahead; 0 = 4 */
   int decoders; /* threads that decode images; 0: one for each core, at most 16. The rows are the same. */
+  struct batch_memory
+      memory; /* for large batches; without `alloc`, or where that has none, the loader has its own */
 };
 
 struct batch {

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, RING = 4, RING_LIMIT = 1024 };
+/* A batch of LARGE bytes is worth other memory. */
+enum { ALIGNMENT = 64, RING = 4, RING_LIMIT = 1024, LARGE = 64 << 10 };
 
 enum slot_state { SLOT_FREE, SLOT_READY, SLOT_HELD };
 
@@ -30,6 +31,7 @@ struct loader {
   struct decoders *decoders;   /* of the thread; NULL: there are no images */
   struct slot *slots;
   struct content buffers;
+  void *given;    /* in place of that; NULL: nothing is */
   uint64_t taken; /* batches the consumer took */
 
   pthread_t thread;
@@ -112,8 +114,15 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
                (long long)rows);
     return false;
   }
-  if (!content_alloc(&l->buffers, total + ALIGNMENT, "batches", LOC_NONE, d)) return false;
-  char *next = l->buffers.map;
+  char *next = NULL;
+  if (o->memory.alloc && total / o->ring >= LARGE)
+    next = l->given = o->memory.alloc(o->memory.arg, (size_t)total);
+  if (next)
+    memset(next, 0, (size_t)total);
+  else if (content_alloc(&l->buffers, total + ALIGNMENT, "batches", LOC_NONE, d))
+    next = l->buffers.map;
+  else
+    return false;
   for (int s = 0; s < o->ring; s++) {
     l->slots[s].columns = arena_new_array(a, (size_t)ds->ncolumns, struct tensor);
     l->slots[s].batch.columns = l->slots[s].columns;
@@ -138,6 +147,7 @@ static void release(struct loader *l) {
   pthread_cond_destroy(&l->ready);
   pthread_mutex_destroy(&l->lock);
   content_close(&l->buffers);
+  if (l->given) l->options.memory.free(l->options.memory.arg, l->given);
 }
 
 struct loader *loader_create(struct arena *a, const struct dataset *ds, const struct loader_options *o,

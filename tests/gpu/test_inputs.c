@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of all sizes arrive on a GPU as they are: those that go straight to their place, in pieces, and in pieces that
- * several threads fill; two at once, and again with other numbers, when slots have been used. */
+ * several threads fill; two at once, and again with other numbers, when slots have been used; and more than there are
+ * slots. Likewise from memory that is pinned already. */
 #include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/engine.h"
@@ -17,38 +18,89 @@
 
 static const char *devices;
 
-/* Less and more than 32 KiB, 512 KiB, 1 MiB, and pieces of 4 MiB: in i32, to the element. */
-static const int64_t counts[] = {1,      8191,    8192,    8193,    131071,  131073, 262144,
-                                 262145, 1048575, 1048576, 1048577, 2097152, 5000003};
+/* Less and more than 32 KiB, 512 KiB, 1 MiB, 16 and several pieces of that, and, both together, 64: in i32, to the
+ * element. First many pieces, while there are no slots yet. */
+static const int64_t counts[] = {4194305, 1,      8191,   8192,    8193,    16385,   131071,  131073,
+                                 262143,  262144, 262145, 1048577, 2097152, 4194304, 5000003, 9000001};
 
 static int32_t number(int64_t i, int run) {
   return (int32_t)((uint32_t)i * 2654435761u + (uint32_t)run * 97u);
+}
+
+/* x - y */
+static struct plan *difference(struct arena *a, const struct type *t, struct diags *d) {
+  struct graph *g = graph_create(a, "inputs", d);
+  g->config.batch = 1;
+  target_parse(a, devices, &g->config.target, d, LOC_NONE);
+  graph_add_output(g, OUTPUT_VALUE, "z", build2(g, OP_sub, build_input(g, "x", t), build_input(g, "y", t)),
+                   0);
+  struct plan *p = engine_plan(a, g, d);
+  if (!p) fail_msg("%s", diags_text(d, false));
+  return p;
+}
+
+static void make_numbers(int32_t *x, int32_t *y, int64_t count, int run) {
+  for (int64_t i = 0; i < count; i++) x[i] = number(i, run), y[i] = number(i / 3, run + 5);
+}
+
+static void check_numbers(const int32_t *z, int64_t count, int run) {
+  for (int64_t i = 0; i < count; i++)
+    if (z[i] != (int32_t)((uint32_t)number(i, run) - (uint32_t)number(i / 3, run + 5)))
+      fail_msg("of %lld, number %lld is %d in run %d", (long long)count, (long long)i, z[i], run);
 }
 
 static void check(struct engine *e, int64_t count) {
   struct arena *a = arena_create();
   struct diags d;
   diags_init(&d, a);
-  struct graph *g = graph_create(a, "inputs", &d);
   struct type t = {.dtype = DT_I32, .rank = 1, .dim = {count}};
-  g->config.batch = 1;
-  target_parse(a, devices, &g->config.target, &d, LOC_NONE);
-  graph_add_output(g, OUTPUT_VALUE, "z", build2(g, OP_sub, build_input(g, "x", &t), build_input(g, "y", &t)),
-                   0);
-  struct plan *p = engine_plan(a, g, &d);
-  if (!p) fail_msg("%s", diags_text(&d, false));
+  struct plan *p = difference(a, &t, &d);
   int32_t *x = arena_new_array(a, (size_t)count, int32_t), *y = arena_new_array(a, (size_t)count, int32_t);
   for (int run = 0; run < 2; run++) {
     struct values inputs = values_make(a), variables = values_make(a), outputs = values_make(a);
-    for (int64_t i = 0; i < count; i++) x[i] = number(i, run), y[i] = number(i / 3, run + 5);
+    make_numbers(x, y, count, run);
     values_put(&inputs, "x", &t, x);
     values_put(&inputs, "y", &t, y);
     if (!engine_run(e, p, &inputs, &variables, &outputs, 2, &d)) fail_msg("%s", diags_text(&d, false));
-    const int32_t *z = values_get(&outputs, "z")->data;
-    for (int64_t i = 0; i < count; i++)
-      if (z[i] != (int32_t)((uint32_t)x[i] - (uint32_t)y[i]))
-        fail_msg("of %lld, number %lld is %d", (long long)count, (long long)i, z[i]);
+    check_numbers(values_get(&outputs, "z")->data, count, run);
   }
+  arena_destroy(a);
+}
+
+/* Memory that was pinned for inputs is used again, or given back, at the first moment at which that is allowed. */
+static void check_pinned(struct engine *e, int64_t count) {
+  enum { RUNS = 3 };
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  struct type t = {.dtype = DT_I32, .rank = 1, .dim = {count}};
+  struct plan *p = difference(a, &t, &d);
+  struct store *s = store_create(e->engines);
+  struct exec *x = exec_load(p, e->engines, s, e->workers, &d);
+  size_t bytes = (size_t)count * sizeof(int32_t);
+  int32_t *pinned = engines_pinned_alloc(e->engines, 2 * bytes), *z = arena_alloc(a, bytes);
+  if (!x || !pinned) fail_msg("%s", diags_text(&d, false));
+  int first = strcmp(p->inputs[0].name, "x") == 0 ? 0 : 1;
+  for (int run = 0; run <= RUNS; run++) {
+    make_numbers(pinned, pinned + count, count, run);
+    bool good = exec_write(x, first, pinned) && exec_write(x, 1 - first, pinned + count);
+    if (run == RUNS) { /* the next one may be given the same */
+      engines_pinned_free(e->engines, pinned);
+      pinned = engines_pinned_alloc(e->engines, 2 * bytes);
+      memset(pinned, 0x5a, 2 * bytes);
+    }
+    good = good && exec_run(x);
+    memset(pinned, 0x5a, 2 * bytes);
+    good = good && exec_read(x, 0, z);
+    if (!good) {
+      exec_status(x, &d);
+      fail_msg("%s", diags_text(&d, false));
+    }
+    check_numbers(z, count, run);
+  }
+  engines_pinned_free(e->engines, pinned);
+  exec_unload(x);
+  store_destroy(s);
   arena_destroy(a);
 }
 
@@ -58,7 +110,10 @@ static void arrive(void **state) {
   (void)state;
   if (!gpus_found(&simulated)) skip();
   assert_true(engine_open_on(&e, "cuda", devices, 1));
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check(&e, counts[i]);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    check(&e, counts[i]);
+    check_pinned(&e, counts[i]);
+  }
   engine_close(&e);
 }
 

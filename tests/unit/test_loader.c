@@ -98,6 +98,59 @@ static void batches(void **state) {
   dataset_close(ds);
 }
 
+/* What has been asked of it; `data` is NULL where there is none to be had. */
+struct room {
+  char *data;
+  size_t bytes;
+  int asked, freed;
+};
+
+static void *room_alloc(void *arg, size_t bytes) {
+  struct room *r = arg;
+  assert_true(bytes <= r->bytes);
+  r->asked++;
+  return r->data;
+}
+
+static void room_free(void *arg, void *data) {
+  struct room *r = arg;
+  assert_ptr_equal(data, r->data);
+  r->freed++;
+}
+
+/* Batches lie in memory that is given for them, where there is any, and they are large. */
+static void given_memory(void **state) {
+  enum { ROWS = 6000, RING = 2, ROW = sizeof(int32_t) + 2 * sizeof(int64_t) };
+  struct world *w = *state;
+  struct dataset *ds = numbers(w, ROWS);
+  struct room r = {.bytes = RING * (ROWS * ROW + 128)};
+  struct loader_options o = {.batch = ROWS, .epochs = 2, .ring = RING, .memory = {room_alloc, room_free, &r}};
+  char *data = aligned_alloc(64, r.bytes);
+  assert_non_null(data);
+  const char *own = run(w, ds, o, 100);
+  assert_int_equal(r.asked, 1);
+  assert_int_equal(r.freed, 0);
+  r.data = data;
+  assert_string_equal(run(w, ds, o, 100), own);
+  assert_int_equal(r.asked, 2);
+  assert_int_equal(r.freed, 1);
+  struct loader *l = loader_create(w->arena, ds, &o, &w->diags);
+  const struct batch *b;
+  assert_int_equal(loader_next(l, &b, &w->diags), LOADER_BATCH);
+  for (int i = 0; i < 2; i++) {
+    const char *column = b->columns[i].data;
+    assert_true(column >= data && column + type_bytes(&b->columns[i].type) <= data + r.bytes);
+  }
+  loader_release(l, b);
+  loader_destroy(l);
+  assert_int_equal(r.freed, 2);
+  o.batch = 100;
+  run(w, ds, o, 100);
+  assert_int_equal(r.asked, 3);
+  free(data);
+  dataset_close(ds);
+}
+
 /* Starting at any batch gives what a whole run gives from there. */
 static void resumes(void **state) {
   struct world *w = *state;
@@ -395,6 +448,7 @@ static void conversions(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(batches),
+      TEST(given_memory),
       TEST(resumes),
       TEST(orders),
       TEST(s4_auto_shard),
