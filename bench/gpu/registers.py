@@ -12,6 +12,8 @@ quarter of a multiprocessor's warps in f32. The last column has the least time o
 microseconds of an H100: its operations over the peak, or its bytes over the bandwidth. Exit status 77: there is no nvcc.
 """
 import argparse
+import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -29,6 +31,22 @@ OPTIONS = ['--fmad=false', '--ftz=false', '--prec-div=true', '--prec-sqrt=true',
 SHARED, WARPS, BLOCKS = {80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10, 100: 228 << 10}, {86: 48, 89: 48}, 32
 TYPES = {'f32': ('float', 'float'), 'f64': ('double', 'double'), 'i32': ('int', 'unsigned')}
 H100 = 66.9e3, 3.35e3  # GFLOP/s in f32, GB/s: NVIDIA's data sheet of the SXM model
+CONV_TILES = (256, 16), (128, 16), (128, 32), (64, 32), (32, 32), (128, 64), (64, 64), (32, 64)  # tile_of of runtime/cuda/conv.c
+# Sizes in the text of conv_few: the definitions of runtime/cuda/conv_few.c, of cases of leaves.py.
+FEW_NAMES = ['RESULT', 'GROUPS', 'COLUMNS', 'INNER', 'ROWS', 'RUN', 'TAKE', 'PART', 'SEEN_ROWS'] + [
+    f'{name}_{axis}' for axis in 'HW' for name in ('SEEN', 'OUT', 'KERNEL', 'STEP', 'GAP', 'SPREAD', 'LOW')]
+FEW = [
+    ('resnet-20 first', (2, 1, 16, 3, 16, 4, 8, 3, 18, 32, 32, 3, 1, 1, 1, 1, 32, 32, 3, 1, 1, 1, 1)),
+    ('resnet-20 first', (0, 1, 3, 16, 31, 11, 3, 8, 35, 32, 32, 3, 1, 1, 1, 1, 32, 32, 3, 1, 1, 1, 1)),
+    ('resnet-20 a', (1, 1, 16, 16, 5, 8, 16, 16, 9, 32, 32, 3, 1, 1, 1, 1, 32, 32, 3, 1, 1, 1, 1)),
+    ('lenet first', (2, 1, 6, 1, 51, 6, 6, 1, 63, 28, 28, 5, 1, 1, 1, 2, 28, 28, 5, 1, 1, 1, 2)),
+    ('lenet first', (1, 1, 6, 1, 25, 7, 6, 1, 33, 28, 28, 5, 1, 1, 1, 2, 28, 28, 5, 1, 1, 1, 2)),
+    ('lenet second', (2, 1, 16, 6, 64, 5, 8, 6, 96, 14, 10, 5, 1, 1, 1, 0, 14, 10, 5, 1, 1, 1, 0)),
+    ('lenet second', (0, 1, 6, 16, 40, 5, 6, 8, 56, 10, 14, 5, 1, 1, 1, 4, 10, 14, 5, 1, 1, 1, 4)),
+    ('lenet second', (1, 1, 16, 6, 26, 5, 8, 6, 42, 14, 10, 5, 1, 1, 1, 0, 14, 10, 5, 1, 1, 1, 0)),
+    ('odd', (0, 1, 7, 9, 50, 4, 7, 9, 70, 12, 13, 3, 1, 1, 2, 2, 10, 11, 3, 1, 1, 2, 2)),
+    ('odd, groups', (0, 5, 3, 2, 27, 8, 3, 2, 18, 5, 9, 3, 1, 2, 1, 1, 8, 14, 3, 1, 2, 1, 1)),
+]
 INTEGER_ONLY = {'matmul'}  # products of floating point numbers are cuBLAS's
 
 
@@ -37,6 +55,7 @@ def nvcc():
     return found if os.access(found, os.X_OK) else None
 
 
+@functools.cache
 def compile_text(compiler, text, arch):
     """By kernel: (registers, shared, local)."""
     with tempfile.TemporaryDirectory() as folder:
@@ -85,14 +104,24 @@ def leaves(types):
 def shared(folder, name):
     """What else stands in front of it, see runtime/cuda/leaves.c."""
     kind = ['tensor'] * name.endswith('_tensor') + ['tiles'] * name.endswith('_tiles')
-    files = [folder / f'{part}.cuh' for part in kind + [name.removesuffix('_tensor')]]
+    files = [folder / f'{part}.cuh' for part in kind + [name.removesuffix('_tensor').removesuffix('_few')]]
     return ''.join(file.read_text() for file in files if file.exists())
 
 
 def variants(name, dtype):
-    """(what it is called, more definitions): those of runtime/cuda/conv.c and attention.c."""
-    if name == 'attention_gradient_tiles':
-        return [(f'{("queries", "keys")[keys]} {width}', f'#define OWN_TENSORS 2\n#define WIDTH {width}\n#define OF_KEYS {keys}\n')
+    """(what it is called, more definitions): those of runtime/cuda/conv.c, conv_few.c, attention.c and window.c."""
+    if name == 'conv_few':
+        return [(f'{what} {("input", "kernel", "output")[numbers[0]]}',
+                 ''.join(f'#define {key} ({value})\n' for key, value in zip(FEW_NAMES, numbers)))
+                for what, numbers in FEW] * (dtype == 'f32')
+    if name == 'window_fixed':
+        axes = ''.join(f'#define {key}_{i} {value}\n' for i in range(3) for key, value in
+                       zip(('IN', 'SIZE', 'OUT', 'STRIDE', 'LOW'), (28, 2, 14, 2, 0) if i else (1, 1, 1, 1, 0)))
+        return [(f'{("max", "put")[put]} {channels}', f'#define INDEX int\n#define PUT {put}\n#define CHANNELS {channels}\n{axes}')
+                for put in (0, 1) for channels in (5, 6, 16)] * (dtype == 'f32')
+    if name.startswith('attention_gradient_t'):
+        how = '#define OWN_TENSORS 2\n' if name.endswith('_tiles') else '#define BF16 0\n'
+        return [(f'{("queries", "keys")[keys]} {width}', f'{how}#define WIDTH {width}\n#define OF_KEYS {keys}\n')
                 for keys in (0, 1) for width in (32, 64, 128)] * (dtype == 'f32')
     if name == 'attention_tiles':
         return [(f'f32 {width}', f'#define OWN_TENSORS 1\n#define WIDTH {width}\n') for width in (32, 64, 128)] * (dtype == 'f32')
@@ -101,13 +130,18 @@ def variants(name, dtype):
     if name == 'attention_tensor':
         return [(f'tf32 {width}', f'#define BF16 0\n#define WIDTH {width}\n') for width in (32, 64, 128)] * (dtype == 'f32')
     factors = {'f32': '#define BF16 0\n#define EXACT 1\n', 'tf32': '#define BF16 0\n', 'bf16': '#define BF16 1\n'}
-    return [(f'{what} {("input", "kernel", "output")[result]} {wide}', f'{lines}#define RESULT {result}\n#define WIDE {wide}\n')
-            for what, lines in factors.items() for result in (0, 1, 2) for wide in (16, 32, 64)] * (dtype == 'f32')
+    tiles = [(result, high, wide, 64) for result in (0, 2) for high, wide in CONV_TILES] + [(0, 128, 16, 256), (2, 128, 16, 256)]
+    tiles += [(1, high, wide, 64) for high, wide in ((48, 16), (32, 32), (64, 64), (128, 64))]
+    return [(f'{what} {("input", "kernel", "output")[result]} {high} by {wide}',
+             f'{lines}#define RESULT {result}\n#define HIGH {high}\n#define WIDE {wide}\n#define TAPS {taps}\n')
+            for what, lines in factors.items() for result, high, wide, taps in tiles] * (dtype == 'f32')
 
 
 def threads_of(text, name):
     """Of a block: of what is written by hand, and of reductions, 256 at most; of maps 128."""
-    head = re.search(rf'__global__ void (?:__launch_bounds__\(.*\)\s+)?{name}\(([^{{]*)', text)[1]
+    bounds, head = re.search(rf'__global__ void (?:__launch_bounds__\((.*)\)\s+)?{name}\(([^{{]*)', text).groups()
+    if bounds and bounds.split(',')[0].isdigit():
+        return int(bounds.split(',')[0])
     return 256 if 'scratch' in head or 'TYPE' in head else 128
 
 
@@ -160,7 +194,10 @@ def main():
                               capture_output=True, text=True).stdout
         wrong += measure(compiler, pathlib.Path(model).stem, text, archs, o.check, roof=None if o.check else roofs(o.dgc, model))
         kernels += text.count('__global__')
-    for name, dtype, text in leaves(o.leaves.split(',')) if o.leaves else ():
+    by_hand = list(leaves(o.leaves.split(','))) if o.leaves else []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda way: compile_text(compiler, *way), [(text, arch) for _, _, text in by_hand for arch in archs]))
+    for name, dtype, text in by_hand:
         wrong += measure(compiler, 'kernels/cuda', text, archs, o.check, dtype)
         kernels += 1
     print('\n'.join(wrong + [f'{kernels} kernels for {", ".join(archs)}: {len(wrong)} wrong']))

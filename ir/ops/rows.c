@@ -5,6 +5,7 @@
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
+#include "ir/ops/spatial.h"
 
 #include <string.h>
 
@@ -207,11 +208,12 @@ static int64_t scatter_traffic(const struct node *n, bool in_place) {
   return type_bytes(&n->inputs[1]->type) + 3 * type_bytes(&n->inputs[2]->type) + copied;
 }
 
-/* A block for each row number. */
+/* A block of a GPU for 32 columns of each row, or of each row number where there are fewer of these. */
 static int64_t scatter_numbers(const struct node *n, int64_t *out) {
   struct table_rows r = rows_of(n);
   set_numbers(&r, out);
-  return r.width ? r.count * BLOCK_THREADS : 0;
+  const int64_t blocks[] = {r.count < r.rows ? r.count : r.rows, (r.width + 31) / 32};
+  return spatial_product(BLOCK_THREADS, 2, blocks);
 }
 
 const struct op_info op_scatter_add = {.name = "scatter_add",

@@ -43,10 +43,7 @@ __device__ static inline void join_rows(const struct gradient_block *b, const fl
   __syncthreads();
   if (row < OWN) {
     float most = nothing, total = 0;
-    for (int i = 0; i < 16; i++) {
-      float other = tops[i * OWN + row];
-      if (other > most || other != other) most = other;
-    }
+    for (int i = 0; i < 16; i++) most = fmaxf(most, tops[i * OWN + row]);
     float base = most == nothing ? 0 : most;
     for (int i = 0; i < 16; i++) total = __fmaf_rn(sums[i * OWN + row], exp_near(tops[i * OWN + row] - base), total);
     float all = parts[4 * row] + parts[4 * row + 1] + parts[4 * row + 2] + parts[4 * row + 3];
@@ -72,9 +69,9 @@ __device__ static inline float quarter_dots(const struct gradient_block *b, cons
   return sum;
 }
 
-/* Of the own rows, which are queries. */
-__device__ static inline void find_rows(const struct gradient_block *b, int end, const float *y, struct query_row *rows,
-                                        struct query_row *mine) {
+/* Of the own rows, which are queries. A score that is NaN makes the sum one. */
+__device__ static inline void find_rows(const struct gradient_block *b, int end, const float *y, const float *dy,
+                                        struct query_row *rows, long long head, struct query_row *mine) {
   const float lowest = -0x1.fffffep127f, nothing = lowest * 2, scale = b->x->scale;
   float top[4], sum[4], scores[HIGH][4];
 #pragma unroll
@@ -85,17 +82,18 @@ __device__ static inline void find_rows(const struct gradient_block *b, int end,
     load_tile(&b->met, 0, at, 0, MET, WIDTH, met_tile(b->cells, 0));
     __syncthreads();
     multiply_rows(b->cells, &b->own, b->begin, 0, scores);
-    int all = meets_all(b, at);
+#pragma unroll
+    for (int i = 0; i < HIGH * 4; i++) scores[i / 4][i % 4] *= scale;
+    if (!meets_all(b, at)) {
+#pragma unroll
+      for (int i = 0; i < HIGH * 4; i++)
+        if (!pair_sees(b, b->begin + tile_x() + 16 * (i % 4), at + tile_y() + 16 * (i / 4))) scores[i / 4][i % 4] = nothing;
+    }
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       float most = top[j];
 #pragma unroll
-      for (int i = 0; i < HIGH; i++) {
-        float score = scores[i][j] * scale;
-        if (!all && !pair_sees(b, b->begin + tile_x() + 16 * j, at + tile_y() + 16 * i)) score = nothing;
-        if (score > most || score != score) most = score;
-        scores[i][j] = score;
-      }
+      for (int i = 0; i < HIGH; i++) most = fmaxf(most, scores[i][j]);
       float base = most == nothing ? 0 : most;
       sum[j] *= exp_near(top[j] - base);
 #pragma unroll
@@ -103,25 +101,31 @@ __device__ static inline void find_rows(const struct gradient_block *b, int end,
       top[j] = most;
     }
   }
-  join_rows(b, top, sum, quarter_dots(b, y), rows, mine);
+  join_rows(b, top, sum, quarter_dots(b, y + (b->own.from[1] - dy)), rows + anew(head) * b->s->queries + b->begin, mine);
 }
 
 /* The weights of all pairs from their scores, and from what their gradients are those of the scores. */
 __device__ static inline void weigh(const struct gradient_block *b, int at, const struct query_row *rows, float (*p)[4],
                                     float (*ds)[4]) {
-  int all = meets_all(b, at);
+  int plain = meets_all(b, at);
   float scale = b->x->scale;
+#pragma unroll
+  for (int i = 0; i < (OF_KEYS ? HIGH : 4); i++) plain = plain && rows[i].by != 0;
 #pragma unroll
   for (int i = 0; i < HIGH; i++)
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       const struct query_row *r = &rows[OF_KEYS ? i : j];
-      int seen = all || pair_sees(b, b->begin + tile_x() + 16 * j, at + tile_y() + 16 * i);
-      float weight = exp_near(p[i][j] * scale - r->top) * r->by;
-      seen = seen && r->by != 0;
-      p[i][j] = seen ? weight : unseen();
-      ds[i][j] = seen ? weight * (ds[i][j] - r->dots) * scale + 0.0f : unseen();
+      p[i][j] = exp_near(p[i][j] * scale - r->top) * r->by;
+      ds[i][j] = p[i][j] * (ds[i][j] - r->dots) * scale + 0.0f;
     }
+  if (plain) return;
+#pragma unroll
+  for (int i = 0; i < HIGH; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      if (rows[OF_KEYS ? i : j].by == 0 || !pair_sees(b, b->begin + tile_x() + 16 * j, at + tile_y() + 16 * i))
+        p[i][j] = ds[i][j] = unseen();
 }
 
 /* Adds what is met from `at` on; `sums` of ds, and of p. */
@@ -152,24 +156,28 @@ __device__ static inline void meet(const struct gradient_block *b, int at, struc
   add_scores(b->cells, 0, is_odd, sums);
 }
 
-__device__ static inline void gradient_block(const struct gradient_block *b, const float *y, struct query_row *rows, float *out,
-                                             float *weighed_out) {
+__device__ static inline void gradient_block(const struct gradient_block *b, const float *y, const float *dy,
+                                             struct query_row *rows, float *out, long long head) {
   int first = OF_KEYS && b->s->causal ? b->begin / MET * MET : 0, end = b->met.count;
   if (!OF_KEYS && b->s->causal && b->begin + OWN < end) end = b->begin + OWN;
   struct query_row mine[4];
   float sums[WIDE][4][4], weighed[WIDE][4][4];
   __syncthreads();
   keep_own(b->cells, &b->own, b->begin);
-  if (!OF_KEYS) find_rows(b, end, y, rows + b->begin, mine);
+  if (!OF_KEYS) find_rows(b, end, y, dy, rows, head, mine);
+  if (OF_KEYS) rows += head * b->s->queries;
   clear_sums(sums);
   clear_sums(weighed);
 #pragma unroll 1
   for (int at = first; at < end; at += MET) meet(b, at, mine, rows, sums, weighed);
   join_turns(b->cells, sums);
-  store_sums(sums, b->begin, b->own.count, b->own.width[0], b->own.row[0], out);
+  if (OF_KEYS || WIDTH > 32) head = anew(head);
+  long long queries = b->s->queries * b->own.row[0], keys = b->s->keys * b->own.row[0], h = head % b->s->heads;
+  out += head / b->s->heads * (queries + keys + b->s->keys * b->own.row[1]);
+  store_sums(sums, b->begin, b->own.count, b->own.width[0], b->own.row[0], out + (OF_KEYS ? queries : 0) + h * b->own.width[0]);
   if (!OF_KEYS) return;
   join_turns(b->cells, weighed);
-  store_sums(weighed, b->begin, b->own.count, b->own.width[1], b->own.row[1], weighed_out);
+  store_sums(weighed, b->begin, b->own.count, b->own.width[1], b->own.row[1], out + queries + keys + h * b->own.width[1]);
 }
 
 extern "C" __global__ void __launch_bounds__(256, LOADS == 1 && WIDTH == 128 ? 1 : LEAST_BLOCKS)
@@ -178,15 +186,13 @@ extern "C" __global__ void __launch_bounds__(256, LOADS == 1 && WIDTH == 128 ? 1
   __shared__ struct four cells[CELLS / 4];
   long long tiles = ((OF_KEYS ? s.keys : s.queries) + OWN - 1) / OWN;
   for (long long at = blockIdx.x; at < s.batch * s.heads * tiles; at += gridDim.x) {
-    long long head = at / tiles;
+    struct block_place place = block_place(&s, tiles, at, !OF_KEYS);
+    long long head = place.head;
     struct attention_head x = attention_head(&s, mask, head);
-    long long rows_q = s.queries * x.row, rows_k = s.keys * x.row, rows_v = s.keys * x.row_values, h = head % s.heads;
-    TYPE *row = out + head / s.heads * (rows_q + rows_k + rows_v), *dk = row + rows_q + h * s.size;
     struct tile_rows queries = tile_rows(&s, &x, q + x.q, dy + x.y, s.queries), keys = tile_rows(&s, &x, k + x.k, v + x.v, s.keys);
     struct gradient_block b;
-    b.s = &s, b.x = &x, b.cells = &cells[0].x, b.begin = (int)(at % tiles) * OWN;
+    b.s = &s, b.x = &x, b.cells = &cells[0].x, b.begin = place.tile * OWN;
     b.own = OF_KEYS ? keys : queries, b.met = OF_KEYS ? queries : keys;
-    gradient_block(&b, y + x.y, (struct query_row *)rows + head * s.queries, OF_KEYS ? dk : row + h * s.size,
-                   row + rows_q + rows_k + h * s.values);
+    gradient_block(&b, y, dy, (struct query_row *)rows, out, head);
   }
 }

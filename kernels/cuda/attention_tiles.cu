@@ -16,8 +16,6 @@ struct row_state {
   float top[4], sum[4];
 };
 
-__device__ static inline float greater(float most, float other) { return other > most || other != other ? other : most; }
-
 /* Whether all queries of the block see all keys that it meets from `at` on. */
 __device__ static inline int meets_all(const struct attention_block *b, int at) {
   return !b->x->mask && b->begin + OWN <= b->own.count && at + MET <= b->met.count && (!b->s->causal || at + MET <= b->begin + 1);
@@ -30,7 +28,7 @@ __device__ static inline void join_lanes(float *parts, float *of, int is_sum) {
 #pragma unroll
     for (int by = 8; by < 32; by *= 2) {
       float other = lane_xor(of[j], by);
-      of[j] = is_sum ? of[j] + other : greater(of[j], other);
+      of[j] = is_sum ? of[j] + other : fmaxf(of[j], other);
     }
     if (threadIdx.x % 32 < 8) parts[threadIdx.x / 64 * OWN + tile_x() + 16 * j] = of[j];
   }
@@ -38,7 +36,7 @@ __device__ static inline void join_lanes(float *parts, float *of, int is_sum) {
 
 __device__ static inline float top_of(const float *parts, int row, float top) {
 #pragma unroll
-  for (int i = 0; i < 4; i++) top = greater(top, parts[i * OWN + row]);
+  for (int i = 0; i < 4; i++) top = fmaxf(top, parts[i * OWN + row]);
   return top;
 }
 
@@ -48,21 +46,28 @@ __device__ static inline float base_of(float top) {
   return top == nothing ? 0 : top;
 }
 
-/* The weights of what is met, from the scores; `scored` has the rows of the thread's scores, `held` those of what it holds. */
+/* The weights of what is met, from the scores; `scored` has the rows of the thread's scores, `held` those of what it holds. A score
+ * that is NaN makes the sum one. */
 __device__ static inline void weigh(const struct attention_block *b, int at, float (*p)[4], struct row_state *scored,
                                     float *held_top, float (*held)[4][4]) {
   const float lowest = -0x1.fffffep127f, nothing = lowest * 2;
   float most[4], *parts = met_tile(b->cells, 0);
-  int all = meets_all(b, at);
+  unsigned hidden = 0;
+#pragma unroll
+  for (int i = 0; i < HIGH * 4; i++) p[i / 4][i % 4] *= b->x->scale;
+  if (!meets_all(b, at)) {
+#pragma unroll
+    for (int i = 0; i < HIGH * 4; i++) {
+      if (sees(b->s, b->x, b->begin + tile_x() + 16 * (i % 4), at + tile_y() + 16 * (i / 4))) continue;
+      hidden |= 1u << i;
+      p[i / 4][i % 4] = nothing;
+    }
+  }
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     most[j] = nothing;
 #pragma unroll
-    for (int i = 0; i < HIGH; i++) {
-      int seen = all || sees(b->s, b->x, b->begin + tile_x() + 16 * j, at + tile_y() + 16 * i);
-      p[i][j] = seen ? p[i][j] * b->x->scale + 0.0f : unseen();
-      most[j] = greater(most[j], seen ? p[i][j] : nothing);
-    }
+    for (int i = 0; i < HIGH; i++) most[j] = fmaxf(most[j], p[i][j]);
   }
   __syncthreads();
   join_lanes(parts, most, 0);
@@ -81,18 +86,18 @@ __device__ static inline void weigh(const struct attention_block *b, int at, flo
     scored->top[j] = top;
 #pragma unroll
     for (int i = 0; i < HIGH; i++) {
-      int seen = all || !is_unseen(p[i][j]);
-      float weight = exp_near(p[i][j] - base);
-      scored->sum[j] += seen ? weight : 0;
-      p[i][j] = seen ? weight : unseen();
+      p[i][j] = exp_near(p[i][j] - base);
+      scored->sum[j] += p[i][j];
     }
   }
+  if (hidden == 0) return;
+#pragma unroll
+  for (int i = 0; i < HIGH * 4; i++)
+    if (hidden >> i & 1) p[i / 4][i % 4] = unseen();
 }
 
 /* Divides what is held by the sums of its weights. */
-__device__ static inline void divide(const struct attention_block *b, struct row_state *scored, const float *held_top,
-                                     float (*held)[4][4]) {
-  const float lowest = -0x1.fffffep127f, nothing = lowest * 2;
+__device__ static inline void divide(const struct attention_block *b, struct row_state *scored, float (*held)[4][4]) {
   float *parts = met_tile(b->cells, 0);
   __syncthreads();
   join_lanes(parts, scored->sum, 1);
@@ -102,7 +107,7 @@ __device__ static inline void divide(const struct attention_block *b, struct row
     const float *of = parts + 4 * tile_a() + r;
     float sum = of[0] + of[OWN] + of[2 * OWN] + of[3 * OWN];
 #pragma unroll
-    for (int i = 0; i < WIDE * 4; i++) held[i / 4][r][i % 4] = held_top[r] == nothing ? 0 : held[i / 4][r][i % 4] / sum;
+    for (int i = 0; i < WIDE * 4; i++) held[i / 4][r][i % 4] = sum == 0 ? 0 : held[i / 4][r][i % 4] / sum;
   }
 }
 
@@ -132,7 +137,7 @@ __device__ static inline void attend(const struct attention_block *b, float *y) 
     add_scores(b->cells, 1, is_odd, held);
   }
   join_turns(b->cells, held);
-  divide(b, &scored, held_top, held);
+  divide(b, &scored, held);
   store_sums(held, b->begin, b->own.count, b->own.width[1], b->own.row[1], y);
 }
 
@@ -141,9 +146,10 @@ extern "C" __global__ void __launch_bounds__(256, LEAST_BLOCKS)
   __shared__ struct four cells[CELLS / 4];
   long long tiles = (s.queries + OWN - 1) / OWN;
   for (long long at = blockIdx.x; at < s.batch * s.heads * tiles; at += gridDim.x) {
-    struct attention_head x = attention_head(&s, mask, at / tiles);
+    struct block_place place = block_place(&s, tiles, at, 1);
+    struct attention_head x = attention_head(&s, mask, place.head);
     struct attention_block b;
-    b.s = &s, b.x = &x, b.cells = &cells[0].x, b.begin = (int)(at % tiles) * OWN;
+    b.s = &s, b.x = &x, b.cells = &cells[0].x, b.begin = place.tile * OWN;
     b.own = tile_rows(&s, &x, q + x.q, q, s.queries), b.met = tile_rows(&s, &x, k + x.k, v + x.v, s.keys);
     attend(&b, y + x.y);
   }

@@ -130,6 +130,23 @@ __device__ static inline struct attention_head attention_head(const struct atten
   return x;
 }
 
+/* Of block number `at` its head, and which tile of the rows of a head it has, of `tiles`. Where rows see those before them alone, blocks
+ * that meet most of the others begin first: of queries (last_first) the last ones, of keys the first. */
+struct block_place {
+  long long head;
+  int tile;
+};
+
+__device__ static inline struct block_place block_place(const struct attention_numbers *s, long long tiles, long long at,
+                                                        int last_first) {
+  struct block_place p;
+  long long heads = s->batch * s->heads;
+  p.head = s->causal ? at % heads : at / tiles;
+  p.tile = (int)(s->causal ? at / heads : at % tiles);
+  if (s->causal && last_first) p.tile = (int)tiles - 1 - p.tile;
+  return p;
+}
+
 /* Whether query i sees key j. */
 __device__ static inline bool attention_sees(const struct attention_numbers *s, const struct attention_head *x,
                                              long long i, long long j) {
@@ -161,10 +178,10 @@ __device__ static inline TYPE attention_exp(TYPE x) {
 }
 
 /* e^x of x <= 0, or NaN, in f32: 2^n e^r, e^r the first terms of its series; within one unit of the last place. 0 below the
- * normal numbers. */
+ * normal numbers. n is what `shifted` has in its lowest bits: a GPU converts numbers slower than it adds them. */
 __device__ static inline float exp_near(float x) {
-  if (x < -87.0f) return 0;
-  float n = rintf(x * 0x1.715476p+0f), r = __fmaf_rn(n, -0x1.7f7d1cp-20f, __fmaf_rn(n, -0x1.62e4p-1f, x));
+  float shifted = x * 0x1.715476p+0f + 0x1.8p+23f, n = shifted - 0x1.8p+23f;
+  float r = __fmaf_rn(n, -0x1.7f7d1cp-20f, __fmaf_rn(n, -0x1.62e4p-1f, x));
   float y = __fmaf_rn(r, 0x1.a01a02p-13f, 0x1.6c16c2p-10f);
   y = __fmaf_rn(r, y, 0x1.111112p-7f);
   y = __fmaf_rn(r, y, 0x1.555556p-5f);
@@ -172,7 +189,8 @@ __device__ static inline float exp_near(float x) {
   y = __fmaf_rn(r, y, 0.5f);
   y = __fmaf_rn(r, y, 1.0f);
   y = __fmaf_rn(r, y, 1.0f);
-  return x != x ? x : y * __int_as_float(((int)n + 127) << 23);
+  y *= __int_as_float((int)((__float_as_uint(shifted) << 23) + 0x3f800000u));
+  return x < -87.0f ? 0 : y;
 }
 
 /* As attention_sees, but for the mask counted in int. */
@@ -182,10 +200,17 @@ __device__ static inline bool sees(const struct attention_numbers *s, const stru
 }
 
 #ifdef __CUDACC__
-/* What lane l ^ `by` has, and whether x holds for a thread of the block. All threads of a block come here together. The simulation has
- * both of its own. */
+/* What lane l ^ `by` has, which lanes x holds for, bit l of lane l, and whether it holds for a thread of the block. All threads of a
+ * block come here together. The simulation has all of these of its own. */
 __device__ static inline float lane_xor(float x, int by) { return __shfl_xor_sync(0xffffffffu, x, by); }
+__device__ static inline unsigned warp_vote(int x) { return __ballot_sync(0xffffffffu, x); }
 __device__ static inline int any_thread(int x) { return __syncthreads_or(x); }
+
+/* x; what is made of it is made then and there, and takes no registers before. */
+__device__ static inline long long anew(long long x) {
+  asm volatile("" : "+l"(x));
+  return x;
+}
 #endif
 
 /* Four neighbours in memory, which begin at a multiple of 16 bytes. */
@@ -206,4 +231,16 @@ __device__ static inline void load_some(const float *from, int wide, int there, 
   }
 #pragma unroll
   for (int i = 0; i < 4; i++) v[i * step] = i < there ? from[i] : 0;
+}
+
+__device__ static inline void store_some(const float *v, int wide, int there, float *to) {
+  if (wide && there >= 4) {
+    struct four f;
+    f.x = v[0], f.y = v[1], f.z = v[2], f.w = v[3];
+    *(struct four *)to = f;
+    return;
+  }
+#pragma unroll
+  for (int e = 0; e < 4; e++)
+    if (e < there) to[e] = v[e];
 }

@@ -7,7 +7,7 @@
  *   of a: cell t of rows g and g + 8, then cell t + 4 of both;
  *   of b: cells t and t + 4 of column g;
  *   of c: columns 2t and 2t + 1 of row g, then of row g + 8.
- * The simulation has an mma_bf16, an mma_tf32 and a tf32_of of its own. */
+ * The simulation has an mma_bf16, an mma_tf32, a tf32_of, an exp2_near, a log2_near and copies of its own. */
 enum { CELL = BF16 ? 2 : 1 };
 
 /* Where it is 1 a cell is a number as it is, which nobody rounds and no tensor core sees. */
@@ -32,6 +32,47 @@ __device__ static inline void mma_tf32(float *c, const unsigned *a, const unsign
 __device__ static inline unsigned tf32_of(float x) {
   unsigned y;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return y;
+}
+
+/* Four numbers (one) on their way to shared memory, zeros unless they are there; they arrive at copies_wait(n), which waits
+ * for all but those in front of the last n copies_end(). Then threads that have met in __syncthreads see each other's. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+__device__ static inline void copy_four(float *to, const float *from, int there) {
+  asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 16, p; }" ::"r"(
+                   (unsigned)__cvta_generic_to_shared(to)),
+               "l"(from), "r"(there));
+}
+
+__device__ static inline void copy_one(float *to, const float *from, int there) {
+  asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 4, p; }" ::"r"(
+                   (unsigned)__cvta_generic_to_shared(to)),
+               "l"(from), "r"(there));
+}
+
+__device__ static inline void copies_end(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+#define copies_wait(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+#else
+__device__ static inline void copy_four(float *to, const float *from, int there) {
+  struct four zero = {0, 0, 0, 0};
+  *(struct four *)to = there ? *(const struct four *)from : zero;
+}
+
+__device__ static inline void copy_one(float *to, const float *from, int there) { *to = there ? *from : 0; }
+__device__ static inline void copies_end(void) {}
+#define copies_wait(n) ((void)(n))
+#endif
+
+/* 2^x, 0 where that is below the normal numbers; and the logarithm of a normal number: within 2^-21. */
+__device__ static inline float exp2_near(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__device__ static inline float log2_near(float x) {
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 #endif
@@ -65,3 +106,11 @@ __device__ static inline void store_cells(unsigned *to, const unsigned *v) {
   *(struct four_cells *)to = c;
 }
 
+/* Of attention, what is summed, and what is not, may be numbered in any way. This way cells come from shared memory by fours, and
+ * where rows are 8 modulo 32 cells apart, the lanes of a warp meet no bank twice:
+ *   of 16 numbers of a row, lane t takes 4t and 4t + 1 in the first product, the other two in the second;
+ *   of 8 rows that are met, column n is place_of(n), so that a lane has as c what it needs as a;
+ *   of 32 numbers of a sum, column n of the product e is 4n + e: a lane has eight neighbours. */
+
+/* 0, 2, 1, 3, 6, 4, 7, 5. */
+__device__ static inline int place_of(int n) { return n % 2 ? n / 2 + 2 : n / 2 + n / 4 * 4; }

@@ -175,10 +175,15 @@ __device__ static inline void join_turns(float *cells, float (*sums)[4][4]) {
 
 /* Of `count` rows of `width` numbers. */
 __device__ static inline void store_sums(float (*sums)[4][4], int begin, int count, int width, int row, float *to) {
+  int wide = row % 4 == 0 && (unsigned long long)to % 16 == 0;
+  if (threadIdx.x >= 256 / TURNS) return;
 #pragma unroll
-  for (int i = 0; i < WIDE * 16; i++) {
-    int r = begin + 4 * tile_a() + i % 16 / 4, c = i / 16 * 64 + 4 * tile_b() + i % 4;
-    if (r < count && c < width && threadIdx.x < 256 / TURNS) to[(long long)r * row + c] = sums[i / 16][i % 16 / 4][i % 4];
+  for (int r = 0; r < 4; r++) {
+    int at = begin + 4 * tile_a() + r;
+    if (at >= count) continue;
+    float *mine = to + (long long)at * row + 4 * tile_b();
+#pragma unroll
+    for (int w = 0; w < WIDE; w++) store_some(sums[w][r], wide, width - 4 * tile_b() - 64 * w, mine + 64 * w);
   }
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention and its derivatives in f32, of heads that are not too wide: kernels/cuda/attention_tiles.cu, with --tf32
- * attention_tensor.cu, and attention_gradient_tiles.cu. How the work is cut depends on sizes alone. */
+ * attention_tensor.cu, and attention_gradient_tiles.cu or attention_gradient_tensor.cu. How the work is cut depends
+ * on sizes alone. */
 #include "runtime/cuda/leaf.h"
 
 #include "ir/ops/op_id.h"
 
 #include <string.h>
 
-/* As tiles.cuh and attention_tensor.cu have them: rows of a block. */
+/* As tiles.cuh and the files of tensor cores have them: rows of a block. */
 enum { OWN = 64, HIGH = 128, WIDEST = 128, ROW_BYTES = 16 };
 
 bool cuda_attention_by_tiles(const struct node *n) {
@@ -17,11 +18,13 @@ bool cuda_attention_by_tiles(const struct node *n) {
          s.heads <= most / WIDEST;
 }
 
-/* One of three texts, by what heads have. */
-static const char *by_width(const struct attention *s, const char *const texts[3]) {
+/* Which of three texts, by what heads have. */
+static int by_width(const struct attention *s) {
   int64_t width = s->size > s->values ? s->size : s->values;
-  return texts[width > 32 ? width > 64 ? 2 : 1 : 0];
+  return width > 32 ? width > 64 ? 2 : 1 : 0;
 }
+
+static bool by_tensor_cores(const struct cuda_engine *e) { return e->tf32 && cuda_has_tensor_cores(e); }
 
 /* A block for so many rows of a head, of `length`. The operands are those of the node and `more`. */
 static struct leaf_launch launch_of(const struct node *n, const char *name, const char *types, int64_t length,
@@ -63,17 +66,22 @@ static void fill_in(struct command *c, call_fn *run, const void *state) {
 
 static bool prepare_gradient(struct cuda_engine *e, struct arena *a, const struct node *n, int device,
                              struct command *c, struct diags *d) {
-#define TEXT(width, of_keys) \
-  F32 "#define OWN_TENSORS 2\n#define WIDTH " #width "\n#define OF_KEYS " #of_keys "\n"
-  static const char *const of_queries[] = {TEXT(32, 0), TEXT(64, 0), TEXT(128, 0)}, *const of_keys[] = {
-                                                                                        TEXT(32, 1),
-                                                                                        TEXT(64, 1),
-                                                                                        TEXT(128, 1)};
+#define TEXT(how, width, of_keys) F32 how "#define WIDTH " #width "\n#define OF_KEYS " #of_keys "\n"
+#define BOTH(how, width) \
+  { TEXT(how, width, 0), TEXT(how, width, 1) }
+#define ALL(how) \
+  { BOTH(how, 32), BOTH(how, 64), BOTH(how, 128) }
+  static const char *const texts[][3][2] = {ALL("#define OWN_TENSORS 2\n"), ALL("#define BF16 0\n")};
+#undef ALL
+#undef BOTH
 #undef TEXT
-  static const char name[] = "attention_gradient_tiles";
   struct attention s = attention_of(n);
-  struct leaf_launch queries = launch_of(n, name, by_width(&s, of_queries), s.queries, OWN, 1);
-  struct leaf_launch keys = launch_of(n, name, by_width(&s, of_keys), s.keys, OWN, 1);
+  int width = by_width(&s);
+  bool cores = by_tensor_cores(e);
+  const char *name = cores ? "attention_gradient_tensor" : "attention_gradient_tiles";
+  const char *const *of = texts[cores][width];
+  struct leaf_launch queries = launch_of(n, name, of[0], s.queries, cores ? HIGH : OWN, 1);
+  struct leaf_launch keys = launch_of(n, name, of[1], s.keys, cores && width < 2 ? HIGH : OWN, 1);
   struct gradient_call *call = arena_new(a, struct gradient_call);
   *call = (struct gradient_call){.queries = cuda_leaf_call(e, a, &queries, device, d),
                                  .rows = &e->devices[device].scratch[SCRATCH_A].data};
@@ -92,9 +100,9 @@ static bool prepare_value(struct cuda_engine *e, struct arena *a, const struct n
 #undef TENSOR
 #undef TILES
   struct attention s = attention_of(n);
-  struct leaf_launch how = e->tf32 && cuda_has_tensor_cores(e)
-                               ? launch_of(n, "attention_tensor", by_width(&s, tensor), s.queries, HIGH, 0)
-                               : launch_of(n, "attention_tiles", by_width(&s, tiles), s.queries, OWN, 0);
+  struct leaf_launch how = by_tensor_cores(e)
+                               ? launch_of(n, "attention_tensor", tensor[by_width(&s)], s.queries, HIGH, 0)
+                               : launch_of(n, "attention_tiles", tiles[by_width(&s)], s.queries, OWN, 0);
   struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
   fill_in(c, cuda_run_leaf, call);
   return call != NULL;

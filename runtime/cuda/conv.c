@@ -6,11 +6,13 @@
 
 #include <string.h>
 
-/* As conv_tensor.cu has them. */
-enum { HIGH = 128, HIGH_OF_KERNEL = 64, PIXELS = 64, LEAST_COLUMNS = 4, LEAST_DEPTH = 8 };
-/* The blocks that pieces of a kernel's pixels should make, how many pixels are worth one, and the bytes that all may
- * take. */
-enum { BLOCKS = 512, LEAST_PIECE = 256, MAX_PARTS = 64 << 20 };
+/* As conv_tensor.cu has them: threads of a block, the most pixels that it sums beside each other, and bits of masks.
+ * And places of a kernel: few are the rule. */
+enum { THREADS = 128, PIXELS = 64, MAX_BITS = 30, FEW_PLACES = 64, MAX_PLACES = 256 };
+enum { LEAST_COLUMNS = 4, LEAST_DEPTH = 8 };
+/* The blocks that tiles should make, and those that pieces of a kernel's pixels should, few of the largest; how many
+ * pixels are worth a piece, and the bytes that all may take. */
+enum { ENOUGH = 384, BLOCKS = 512, FEW_BLOCKS = 384, LEAST_PIECE = 128, MAX_PARTS = 64 << 20 };
 static const int64_t most_of_int = (int64_t)1 << 30;
 
 struct sizes {
@@ -53,10 +55,85 @@ static bool is_small(const struct convolution *s) {
   return true;
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
+}
+
+/* Rows that are so many pixels apart on an axis meet the same places of the kernel. */
+static int64_t phases_of(const struct convolution *s, int axis) {
+  if (s->result == CONV_KERNEL) return 1;
+  int64_t step = s->result == CONV_INPUT ? s->stride[axis] : s->input_dilation[axis];
+  return step / greatest_divisor(step, s->result == CONV_INPUT ? s->input_dilation[axis] : s->stride[axis]);
+}
+
+/* Of a tile: the places of the kernel that its rows meet, and the bits of masks, one for each place on axes where some
+ * are outside. */
+struct conv_met {
+  int64_t count, bits;
+};
+
+static struct conv_met places_of(const struct convolution *s) {
+  struct conv_met p = {1, 0};
+  for (int i = 0; i < CONV_AXES; i++) {
+    int64_t step = s->result == CONV_INPUT ? s->stride[i] : s->input_dilation[i], length = s->kernel[i];
+    int64_t last = (s->output[i] - 1) * s->stride[i] - s->low[i] + (length - 1) * s->kernel_dilation[i];
+    bool leaves = s->result == CONV_INPUT || step > 1 || s->low[i] > 0 || last >= s->input[i];
+    int64_t apart = s->result == CONV_KERNEL ? 1 : step / greatest_divisor(step, s->kernel_dilation[i]);
+    length = (length + apart - 1) / apart;
+    p.count *= length;
+    p.bits += leaves ? length : 0;
+  }
+  return p;
+}
+
+struct conv_tile {
+  int high, wide;
+  int64_t across, down, count; /* of these, of a group; and of all but pieces */
+};
+
+static struct conv_tile tile(const struct convolution *s, int high, int wide) {
+  struct sizes z = sizes_of(s);
+  int64_t rows = z.rows, phases = 1;
+  for (int i = 0; i < CONV_AXES && s->result != CONV_KERNEL; i++) {
+    int64_t size = s->result == CONV_INPUT ? s->input[i] : s->output[i], of = phases_of(s, i);
+    rows = rows / size * ((size + of - 1) / of);
+    phases *= of;
+  }
+  struct conv_tile t = {high, wide, (z.columns + wide - 1) / wide, (rows + high - 1) / high, 0};
+  t.count = t.across * t.down * z.groups * phases;
+  return t;
+}
+
+/* The highest tiles that are enough blocks, else the lowest. */
+static struct conv_tile tile_of(const struct convolution *s) {
+  static const int highs[][4] = {[0] = {256, 128}, [1] = {128, 64, 32}, [2] = {128, 64, 32}};
+  struct sizes z = sizes_of(s);
+  int wide = z.columns > 32 ? 64 : z.columns > 16 ? 32 : 16, high = 0;
+  if (s->result == CONV_KERNEL) {
+    int64_t large = tile(s, 128, 64).count * (z.depth / (4 * LEAST_PIECE));
+    high = wide == 16 ? 48 : wide == 32 ? 32 : large < BLOCKS ? 64 : 128;
+  }
+  for (int i = 0; s->result != CONV_KERNEL && i < 4 && highs[wide / 32][i]; i++) {
+    high = highs[wide / 32][i];
+    if (tile(s, high, wide).count >= ENOUGH) break;
+  }
+  return tile(s, high, wide);
+}
+
 static bool by_tiles(const struct node *n, const struct convolution *s) {
   struct sizes z = sizes_of(s);
-  return n->inputs[0]->type.dtype == DT_F32 && type_count(&n->type) > 0 && z.columns >= LEAST_COLUMNS &&
-         z.depth >= LEAST_DEPTH && is_small(s);
+  if (n->inputs[0]->type.dtype != DT_F32 || type_count(&n->type) == 0 || z.columns < LEAST_COLUMNS ||
+      z.depth < LEAST_DEPTH || !is_small(s))
+    return false;
+  struct conv_met p = places_of(s);
+  if (p.bits > MAX_BITS || (p.count > MAX_PLACES && s->result != CONV_KERNEL)) return false;
+  return z.columns <= most_of_int / count_of(s->kernel) &&
+         s->groups <= most_of_int / (s->channels + s->filters) &&
+         tile(s, 32, 16).count <= most_of_int / BLOCKS;
 }
 
 /* How numbers are multiplied: as they are, or by tensor cores. */
@@ -67,30 +144,25 @@ static enum factors factors_of(const struct cuda_engine *e, const struct node *n
   return node_attr(n, ATTR_precision) ? BF16 : e->tf32 ? TF32 : EXACT;
 }
 
-/* The definitions in front of the text, by what they say. */
-static const char *definitions(enum factors factors, int64_t result, int wide) {
-#define TEXT(factors, result, wide) \
-  "#define TYPE float\n#define SUM float\n" factors "#define RESULT " #result "\n#define WIDE " #wide "\n"
-#define WIDTHS(factors, result) \
-  { TEXT(factors, result, 16), TEXT(factors, result, 32), TEXT(factors, result, 64) }
-#define RESULTS(factors) \
-  { WIDTHS(factors, 0), WIDTHS(factors, 1), WIDTHS(factors, 2) }
-  static const char *const all[][3][3] = {[EXACT] = RESULTS("#define BF16 0\n#define EXACT 1\n"),
-                                          [TF32] = RESULTS("#define BF16 0\n"),
-                                          [BF16] = RESULTS("#define BF16 1\n")};
-  return all[factors][result][wide / 32];
-#undef RESULTS
-#undef WIDTHS
-#undef TEXT
+/* The definitions in front of the text, by what they say. They live as long as the engine. */
+static const char *definitions(struct cuda_engine *e, enum factors factors, const struct convolution *s,
+                               const struct conv_tile *t) {
+  static const char *const of[] = {"#define BF16 0\n#define EXACT 1\n", "#define BF16 0\n",
+                                   "#define BF16 1\n"};
+  bool many = s->result != CONV_KERNEL && places_of(s).count > FEW_PLACES;
+  return arena_printf(e->arena,
+                      "#define TYPE float\n#define SUM float\n%s#define RESULT %d\n#define HIGH %d\n"
+                      "#define WIDE %d\n#define TAPS %d\n",
+                      of[factors], (int)s->result, t->high, t->wide, many ? MAX_PLACES : FEW_PLACES);
 }
 
 struct conv_cut {
   int64_t count, pixels;
 };
 
-static struct conv_cut cut_of(const struct convolution *s, int64_t tiles) {
+static struct conv_cut cut_of(const struct convolution *s, int64_t tiles, int64_t blocks) {
   struct sizes z = sizes_of(s);
-  int64_t bytes = z.rows * z.columns * z.groups * 4, count = BLOCKS / tiles;
+  int64_t bytes = z.rows * z.columns * z.groups * 4, count = blocks / tiles;
   if (count > z.depth / LEAST_PIECE) count = z.depth / LEAST_PIECE;
   if (count > MAX_PARTS / bytes) count = MAX_PARTS / bytes;
   if (s->result != CONV_KERNEL || count < 2) return (struct conv_cut){1, z.depth};
@@ -111,23 +183,27 @@ static void run_pieces(void *const *args, const void *state) {
   cuda_run_leaf((void *[]){parts, args[2]}, c->join);
 }
 
+/* Whether tensor cores are the faster way although channels and filters are few: y of ResNet-20's 16 takes 25 us by
+ * tiles and 36 by conv_few (H200, TF32), that of its 3 channels 20 either way. */
+static bool fills_tiles(const struct convolution *s) { return s->channels > 8 && s->filters > 8; }
+
 bool cuda_leaf_conv(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                     struct command *c, struct diags *d) {
   const struct node *n = step->node;
   struct convolution s = convolution_of(n);
-  if (!by_tiles(n, &s)) return cuda_leaf_kernel(e, a, step, device, c, d);
-  struct sizes z = sizes_of(&s);
-  int wide = z.columns > 32 ? 64 : z.columns > 16 ? 32 : 16;
-  int64_t high = s.result == CONV_KERNEL ? HIGH_OF_KERNEL : HIGH;
-  int64_t tiles = (z.rows + high - 1) / high * ((z.columns + wide - 1) / wide) * z.groups;
-  struct conv_cut cut = cut_of(&s, tiles);
+  bool tiles = by_tiles(n, &s), cores = tiles && factors_of(e, n) != EXACT && fills_tiles(&s);
+  if (!cores && cuda_conv_is_few(n)) return cuda_leaf_conv_few(e, a, step, device, c, d);
+  if (!tiles) return cuda_leaf_kernel(e, a, step, device, c, d);
+  struct conv_tile t = tile_of(&s);
+  struct conv_cut cut = cut_of(&s, t.count, t.high == 128 ? FEW_BLOCKS : BLOCKS);
   struct leaf_launch how = {.name = "conv_tensor",
-                            .types = definitions(factors_of(e, n), s.result, wide),
+                            .types = definitions(e, factors_of(e, n), &s, &t),
                             .nargs = 3,
-                            .threads = tiles * cut.count * BLOCK_THREADS};
+                            .block = THREADS,
+                            .threads = t.count * cut.count * THREADS};
   memcpy(how.numbers, &s, sizeof s);
-  how.numbers[sizeof s / sizeof *how.numbers] = cut.count;
-  how.numbers[sizeof s / sizeof *how.numbers + 1] = cut.pixels;
+  const int64_t more[] = {cut.count, cut.pixels, t.across, t.down, t.count * cut.count};
+  memcpy(how.numbers + sizeof s / sizeof *how.numbers, more, sizeof more);
   struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
   c->kind = COMMAND_CALL;
   c->call = cuda_run_leaf;

@@ -21,15 +21,25 @@ cuda_leaf_fn cuda_leaf_kernel; /* for all that kernels/cuda computes */
 bool cuda_attention_by_tiles(const struct node *n);
 cuda_leaf_fn cuda_leaf_attention;
 
-/* A call of the kernel `name` of kernels/cuda: one dimension of blocks of BLOCK_THREADS. */
+/* Convolutions of few channels and filters, see conv_few.c. */
+bool cuda_conv_is_few(const struct node *n);
+cuda_leaf_fn cuda_leaf_conv_few;
+
+/* Windows: whether their kernel may count in int, and whether it has the sizes in its text, see window.c. */
+bool cuda_windows_in_int(const struct node *n);
+bool cuda_window_is_fixed(const struct node *n);
+cuda_leaf_fn cuda_leaf_window;
+
+/* A call of the kernel `name` of kernels/cuda: one dimension of blocks. */
 struct leaf_launch {
   const char *name;
-  const char *types;                 /* lines in front of the text: "#define TYPE float\n"; a constant */
-  int nargs;                         /* pointers: operands, then the result; */
-  int missing;                       /* before that so many NULL, for operands that may be left out */
-  int64_t threads;                   /* that find work: the kernel makes do with less; 0: nothing to do */
-  int begins;                        /* the result begins as this operand, */
-  size_t bytes;                      /* unless they are one place; 0: it does not */
+  const char *types; /* lines in front of the text: "#define TYPE float\n"; the engine's, or a constant */
+  int block;         /* threads of a block; 0: BLOCK_THREADS */
+  int nargs;         /* pointers: operands, then the result; */
+  int missing;       /* before that so many NULL, for operands that may be left out */
+  int64_t threads;   /* that find work: the kernel makes do with less; 0: nothing to do */
+  int begins;        /* the result begins as this operand, */
+  size_t bytes;      /* unless they are one place; 0: it does not */
   int64_t numbers[MAX_LEAF_NUMBERS]; /* the struct behind the pointers */
 };
 

@@ -23,13 +23,14 @@ static const char *text_of(const char *name, size_t length, const char *ending) 
   return "";
 }
 
-/* Behind the definitions `types`, what kernels share: all, those of tensor cores or by tiles, and X and X_tensor; then
- * the file. */
+/* Behind the definitions `types`, what kernels share: all, those of tensor cores or by tiles, and X and X_tensor, or
+ * X_few; then the file. */
 static const char *program_text(struct arena *a, const char *name, const char *types) {
   const char *end = strstr(name, "_tensor");
   const char *kind = end                      ? text_of("tensor", 6, ".cuh")
                      : strstr(name, "_tiles") ? text_of("tiles", 5, ".cuh")
                                               : "";
+  if (!end) end = strstr(name, "_few");
   return arena_printf(a, "%s%s%s%s%s", types, text_of("leaf", 4, ".cuh"), kind,
                       text_of(name, end ? (size_t)(end - name) : strlen(name), ".cuh"),
                       text_of(name, strlen(name), ".cu"));
@@ -73,17 +74,17 @@ struct leaf_call *cuda_leaf_call(struct cuda_engine *e, struct arena *a, const s
   const struct cuda_leaf *leaf = load_leaf(e, how->name, how->types, d);
   if (!leaf) return NULL;
   struct leaf_call *call = arena_new(a, struct leaf_call);
-  int64_t blocks = (how->threads + BLOCK_THREADS - 1) / BLOCK_THREADS;
-  *call = (struct leaf_call){.engine = e,
-                             .device = device,
-                             .nargs = how->nargs,
-                             .missing = how->missing,
-                             .begins = how->begins,
-                             .function = leaf->functions[e->devices[device].card - e->cards],
-                             .launch = {CUDA_MAIN,
-                                        {(unsigned)(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS), 1, 1},
-                                        {BLOCK_THREADS, 1, 1}},
-                             .bytes = how->bytes};
+  unsigned block = how->block ? (unsigned)how->block : BLOCK_THREADS;
+  int64_t blocks = (how->threads + block - 1) / block;
+  *call = (struct leaf_call){
+      .engine = e,
+      .device = device,
+      .nargs = how->nargs,
+      .missing = how->missing,
+      .begins = how->begins,
+      .function = leaf->functions[e->devices[device].card - e->cards],
+      .launch = {CUDA_MAIN, {(unsigned)(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS), 1, 1}, {block, 1, 1}},
+      .bytes = how->bytes};
   memcpy(call->numbers, how->numbers, sizeof call->numbers);
   return call;
 }
@@ -113,8 +114,7 @@ static const char *const types_of[DT_COUNT] = TYPES("");
 static const char *const types_in_int[DT_COUNT] = TYPES("#define INDEX int\n");
 #undef TYPES
 
-/* Whether a kernel of windows may count in int. */
-static bool in_int(const struct node *n) {
+bool cuda_windows_in_int(const struct node *n) {
   enum { MOST = 1 << 28 };
   if (!has_windows(n)) return false;
   struct windows w = windows_of(n), *s = &w;
@@ -156,9 +156,11 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
   const struct node *n = step->node;
   bool attends = n->op == OP_attention || n->op == OP_attention_gradient;
   if (attends && cuda_attention_by_tiles(n)) return cuda_leaf_attention(e, a, step, device, c, d);
+  if (cuda_window_is_fixed(n)) return cuda_leaf_window(e, a, step, device, c, d);
   const struct op_info *op = op_of(n);
   struct leaf_launch how = {.name = op->name,
-                            .types = (in_int(n) ? types_in_int : types_of)[n->inputs[0]->type.dtype],
+                            .types =
+                                (cuda_windows_in_int(n) ? types_in_int : types_of)[n->inputs[0]->type.dtype],
                             .nargs = n->ninputs + 1,
                             .missing = op->max_inputs - n->ninputs,
                             .begins = op->in_place - 1,

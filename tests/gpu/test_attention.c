@@ -51,7 +51,7 @@ static void fill_mask(struct tensor *t, int keys, bool odd) {
   for (int64_t i = 0; i < type_count(&t->type); i++) tensor_set(t, i, i / keys % 5 != 3 && i % 3 != 1);
 }
 
-enum what { TENSOR_CORES, PLAIN, GRADIENT, WHAT_COUNT };
+enum what { TENSOR_CORES, PLAIN, GRADIENT, GRADIENT_TENSOR_CORES, WHAT_COUNT };
 
 static struct graph *row_graph(struct arena *a, const struct row *r, enum what what, enum dtype d,
                                struct values *variables, struct diags *diags) {
@@ -61,7 +61,7 @@ static struct graph *row_graph(struct arena *a, const struct row *r, enum what w
   struct type v = type_make(d, 4, (int64_t[]){r->batch, r->keys, r->heads, r->values});
   struct type m = type_make(DT_BOOL, 4, (int64_t[]){1, r->heads, r->queries, r->keys});
   struct type dy = type_make(d, 4, (int64_t[]){r->batch, r->queries, r->heads, r->values});
-  bool back = what == GRADIENT;
+  bool back = what >= GRADIENT;
   int count = 3;
   struct node *in[6] = {check_leaf(g, fill_first, "q", &q, 1, r->odd && back, variables),
                         check_leaf(g, fill, "k", &k, 2, r->odd && back, variables),
@@ -84,7 +84,8 @@ static double most_off(enum what what, const struct tensor *want) {
   double greatest = 0;
   for (int64_t e = 0; e < type_count(&want->type); e++)
     greatest = fmax(greatest, fabs(((const double *)want->data)[e]));
-  return what == TENSOR_CORES ? 2 * 4 * 0x1p-11 : 0x1p-16 * greatest;
+  if (what == TENSOR_CORES) return 2 * 4 * 0x1p-11;
+  return (what == GRADIENT ? 0x1p-16 : 0x1p-11) * greatest;
 }
 
 static void check_row(int i, enum what what) {
@@ -100,7 +101,7 @@ static void check_row(int i, enum what what) {
   assert_true(graph_eval(a, exact, &none, &wide, values));
   target_parse(a, gpu, &g->config.target, &diags, LOC_NONE);
   struct plan *p = engine_plan(a, g, &diags);
-  engines_allow_tf32(engines[nengines].engines, what == TENSOR_CORES);
+  engines_allow_tf32(engines[nengines].engines, what == TENSOR_CORES || what == GRADIENT_TENSOR_CORES);
   if (!p || !engine_run(&engines[nengines], p, &none, &variables, &found, 1, &diags))
     fail_msg("%d: %s", i, diags_text(&diags, false));
   const struct tensor *want = output_value(exact, values, "y"), *got = values_get(&found, "y");

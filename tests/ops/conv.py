@@ -46,6 +46,15 @@ CASES = [
     ("3,7,1,16", "3,3,16,16", "2,3", "1,1", "1,1", "", "", 1, "along one axis"),
     ("5,8,1,48", "5,5,48,8", "4,3", "2,2", "0,2", "", "", 1, "along one axis, with strides"),
     ("2,4,4,5,16", "4,2,3,16,16", "2,1,1", "3,1,1", "2,0,1", "", "", 1, "not all met behind the padding: oneDNN's by AVX-512"),
+    ("3,9,10,8", "3,3,8,20", "2,3", "1,2", "1,1", "", "", 1, "strides: GPUs by phases"),
+    ("2,9,8,8", "3,4,8,20", "3,2", "2,1", "1,2", "", "2,1", 1, "strides and gaps: phases of which some meet nothing"),
+    ("1,5,6,8", "3,4,8,20", "2,1", "3,4", "2,3", "2,3", "1,2", 1, "of what has gaps, with strides"),
+    ("2,6,5,16", "3,3,8,36", "", "2,2", "2,2", "3,2", "", 2, "of what has gaps, in groups"),
+    ("1,7,6,8", "4,2,8,36", "4,6", "1,2", "2,1", "6,4", "", 1, "strides that share a divisor with gaps"),
+    ("1,14,13,4", "9,9,4,20", "1,1", "4,4", "4,4", "", "", 1, "more places of the kernel than GPUs keep at first"),
+    ("1,40,4", "35,4,8", "", "17", "17", "", "", 1, "more than they have bits for"),
+    ("6,128,129,8", "1,1,8,20", "", "", "", "", "", 1, "GPUs: tiles of 256 by 16, and of 128 by 32"),
+    ("5,100,100,9", "1,1,9,40", "", "", "", "", "", 1, "GPUs: tiles of 128 by 64"),
     ("1,260,1", "257,1,1", "", "128", "128", "", "", 1, "more meetings than are kept"),
 ]
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and both gradients against JAX's: conv.def, small integers, whose sums are exact in any order: as
  * evaluated here, by the CPU's backend, and on the GPU that is named. The CPU's units for bf16 are given windows over
- * padding of all kinds, too. */
+ * padding of all kinds, too, and the GPU drawn sizes, few channels above all. */
 #include "base/str.h"
 #include "ir/ops/op.h"
 #include "ir/ops/op_id.h"
@@ -27,11 +27,12 @@ struct row {
   int groups;
   const char *output;
   int64_t sums[2][3]; /* of output, gradient by the input, gradient by the kernel; without and with NaN */
+  bool nan_kernel;    /* whether the kernel has one, too */
 };
 
 static const struct row rows[] = {
 #define CONV(x, w, strides, low, high, xd, wd, groups, y, a, b, c, d, e, f) \
-  {x, w, strides, low, high, xd, wd, groups, y, {{a, b, c}, {d, e, f}}},
+  {x, w, strides, low, high, xd, wd, groups, y, {{a, b, c}, {d, e, f}}, false},
 #include "tests/ops/conv.def"
 #undef CONV
 };
@@ -71,7 +72,7 @@ static struct graph *row_graph(struct arena *a, const struct row *r, bool nan, e
   struct type tx = case_shape(d, r->input), tw = case_shape(d, r->kernel), ty = case_shape(d, r->output);
   struct attr attrs[8];
   struct node *x = check_leaf(g, fill, "x", &tx, 1, nan, variables),
-              *w = check_leaf(g, fill, "w", &tw, 2, false, variables);
+              *w = check_leaf(g, fill, "w", &tw, 2, r->nan_kernel, variables);
   struct node *up = check_leaf(g, fill, "up", &ty, 3, nan, variables);
   int count = window(a, r, attrs);
   if (bf16) attrs[count++] = attr_string(ATTR_precision, "bf16");
@@ -221,8 +222,8 @@ static bool draw_row(struct arena *a, struct rng *rng, struct row *r) {
   }
   str_printf(&x, "%d", groups * channels), str_printf(&y, "%d", groups * filters);
   str_printf(&w, "%d,%d", channels, groups * filters);
-  *r = (struct row){x.data, w.data,        strides.data, low.data, high.data,
-                    "",     dilation.data, groups,       y.data,   {{0}}};
+  *r = (struct row){x.data,        w.data, strides.data, low.data, high.data, "",
+                    dilation.data, groups, y.data,       {{0}},    false};
   return some;
 }
 
@@ -250,6 +251,60 @@ static void over_padding(void **state) {
   close_engines(state);
 }
 
+/* A row of one or two axes. `few`: of channels and filters that a GPU has a kernel for; else of a few more. */
+static bool draw_sizes(struct arena *a, struct rng *rng, bool few, struct row *r) {
+  static const int widths[2][8] = {{17, 20, 33, 24, 18, 40, 3, 16}, {1, 2, 3, 4, 6, 9, 16, 12}};
+  struct str x, w, y, strides, low, high, gaps, dilation;
+  struct str *const all[] = {&x, &w, &y, &strides, &low, &high, &gaps, &dilation};
+  int axes = rng_below(rng, 4) ? 2 : 1, batch = 1 + rng_below(rng, 5), groups = rng_below(rng, 3) ? 1 : 3;
+  int channels = widths[few][rng_below(rng, 8)], filters = widths[few][rng_below(rng, 8)];
+  bool some = true, plain = rng_chance(rng, 50);
+  for (int i = 0; i < CASE_COUNT(all); i++) *all[i] = str_make(a);
+  str_printf(&x, "%d,", batch), str_printf(&y, "%d,", batch);
+  for (int i = 0; i < axes; i++) {
+    int size = 1 + rng_below(rng, axes == 1 ? 60 : few ? 20 : 9), kernel = 1 + rng_below(rng, 5);
+    int stride = plain ? 1 : 1 + rng_below(rng, 3), gap = plain ? 1 : 1 + rng_below(rng, 2);
+    int spread = plain ? 1 : 1 + rng_below(rng, 2), before = rng_below(rng, 6) - 1,
+        behind = rng_below(rng, 6) - 1;
+    int room = (size - 1) * gap + 1 + before + behind - (kernel - 1) * spread - 1;
+    const char *comma = i < axes - 1 ? "," : "";
+    some = some && room >= 0;
+    str_printf(&x, "%d,", size), str_printf(&w, "%d,", kernel), str_printf(&y, "%d,", room / stride + 1);
+    str_printf(&strides, "%d%s", stride, comma), str_printf(&dilation, "%d%s", spread, comma);
+    str_printf(&low, "%d%s", before, comma), str_printf(&high, "%d%s", behind, comma);
+    str_printf(&gaps, "%d%s", gap, comma);
+  }
+  str_printf(&x, "%d", groups * channels), str_printf(&y, "%d", groups * filters);
+  str_printf(&w, "%d,%d", channels, groups * filters);
+  *r = (struct row){x.data,        w.data, strides.data, low.data, high.data, gaps.data,
+                    dilation.data, groups, y.data,       {{0}},    false};
+  return some;
+}
+
+/* As evaluated here: of numbers, with a NaN in input and upstream gradient, and with one in the kernel. */
+static void check_drawn(struct engine *engine) {
+  enum { ROWS = 60 };
+  struct rng rng = {1};
+  for (int i = 0; i < ROWS; i++) {
+    struct arena *a = arena_create();
+    struct diags diags;
+    diags_init(&diags, a);
+    struct values none = values_make(a);
+    struct row r;
+    for (int how = draw_sizes(a, &rng, i % 4 != 0, &r) ? 0 : 3; how < 3; how++) {
+      struct values variables = values_make(a);
+      bool nan = how == 1;
+      r.nan_kernel = how == 2;
+      struct graph *e = row_graph(a, &r, nan, DT_F32, false, &variables, &diags);
+      struct tensor *values = arena_new_array(a, e->count, struct tensor);
+      assert_true(graph_eval(a, e, &none, &variables, values));
+      for (int k = 0; k < 3; k++) r.sums[nan][k] = check_sum(&values[e->outputs[k].node->id]);
+      check_on(engine, gpu, &r, nan, i % 2);
+    }
+    arena_destroy(a);
+  }
+}
+
 static void on_gpu(void **state) {
   bool simulated;
   if (!gpus_found(&simulated)) skip();
@@ -260,6 +315,7 @@ static void on_gpu(void **state) {
       if (how < 2 || (!*r->strides && !*r->input_dilation && !*r->kernel_dilation))
         check_on(&engines[nengines], gpu, r, how > 1, how % 2);
     }
+  check_drawn(&engines[nengines]);
   nengines++;
   close_engines(state);
 }

@@ -79,9 +79,15 @@ static bool compiles(const char *level, bool contract, bool link, const char *so
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     int n = i == 0 && leading ? leading : 1;
     argv[0] = (char *)names[i];
-    static const char *const options[] = {
-        "-std=gnu17",         "-w", "-fPIC", "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv",
-        "-fno-tree-vectorize"};
+    static const char *const options[] = {"-std=gnu17",
+                                          "-w",
+                                          "-fPIC",
+                                          "-fno-math-errno",
+                                          "-fno-strict-aliasing",
+                                          "-fwrapv",
+                                          "-fno-tree-vectorize",
+                                          "-fsanitize=alignment",
+                                          "-fsanitize-undefined-trap-on-error"};
     argv[n++] = (char *)source;
     argv[n++] = (char *)(link ? "-shared" : "-c");
     argv[n++] = (char *)level;
@@ -158,8 +164,8 @@ struct kept {
 static char *key_of(const char *text, bool contract, size_t *bytes) {
   char *key;
   const char *cc = getenv("CC");
-  int n = asprintf(&key, "%s\n%s%s\n%s", cc ? cc : "", level_of(text, contract), contract ? " contract" : "",
-                   text);
+  int n = asprintf(&key, "%s\n%s aligned%s\n%s", cc ? cc : "", level_of(text, contract),
+                   contract ? " contract" : "", text);
   *bytes = n < 0 ? 0 : (size_t)n;
   return n < 0 ? NULL : key;
 }

@@ -246,7 +246,7 @@ static void set_thread(void *argument, unsigned i) {
 static void explain(const struct run *r, const struct trap *trap, const char *wrong) {
   const struct simulated_dims *b = r->info->block;
   const char *what = trap->signal == SIGFPE   ? "an integer is divided by zero"
-                     : trap->signal == SIGILL ? "an instruction that the host does not know"
+                     : trap->signal == SIGILL ? "an address is no multiple of what its access asks for"
                                               : wrong;
   if (trap->signal == SIGSEGV || trap->signal == SIGBUS)
     sim_complain("simulated GPU %d: kernel %s, block (%u,%u,%u): access to %p, which is %s", r->work->device,

@@ -59,6 +59,7 @@ SIMULATED_INTRINSIC double __dadd_rn(double a, double b) { return a + b; }
 SIMULATED_INTRINSIC double __dsub_rn(double a, double b) { return a - b; }
 SIMULATED_INTRINSIC double __dmul_rn(double a, double b) { return a * b; }
 SIMULATED_INTRINSIC double __ddiv_rn(double a, double b) { return a / b; }
+SIMULATED_INTRINSIC int __popc(unsigned a) { return __builtin_popcount(a); }
 SIMULATED_INTRINSIC unsigned __umulhi(unsigned a, unsigned b) {
   return (unsigned)((unsigned long long)a * b >> 32);
 }
@@ -110,6 +111,9 @@ SIMULATED_INTRINSIC unsigned tf32_of(float x) {
   if ((bits & 0x7f800000u) == 0x7f800000u) return bits & 0x7fffffu ? 0x7fffffffu : bits;
   return (bits + 0x1000u) & 0xffffe000u;
 }
+float exp2f(float), log2f(float);
+SIMULATED_INTRINSIC float exp2_near(float x) { return x < -126 ? 0 : exp2f(x); }
+SIMULATED_INTRINSIC float log2_near(float x) { return log2f(x); }
 static inline __attribute__((unused)) float lane_xor(float x, int by) {
   simulated_fragments[threadIdx.x][0] = __float_as_uint(x);
   __syncthreads();
@@ -118,6 +122,15 @@ static inline __attribute__((unused)) float lane_xor(float x, int by) {
   return x;
 }
 /* See kernels/cuda/leaf.cuh. */
+SIMULATED_INTRINSIC long long anew(long long x) { return x; }
+static inline __attribute__((unused)) unsigned warp_vote(int x) {
+  unsigned votes = 0, first = threadIdx.x & ~31u;
+  simulated_fragments[threadIdx.x][0] = x != 0;
+  __syncthreads();
+  for (unsigned i = 0; i < 32 && first + i < blockDim.x; i++) votes |= simulated_fragments[first + i][0] << i;
+  __syncthreads();
+  return votes;
+}
 static inline __attribute__((unused)) int any_thread(int x) {
   int any = 0;
   simulated_fragments[threadIdx.x][0] = x != 0;
@@ -126,3 +139,11 @@ static inline __attribute__((unused)) int any_thread(int x) {
   __syncthreads();
   return any;
 }
+static inline __attribute__((unused)) void copy_four(float *to, const float *from, int there) {
+  for (int i = 0; i < 4; i++) to[i] = there ? from[i] : 0;
+}
+static inline __attribute__((unused)) void copy_one(float *to, const float *from, int there) {
+  *to = there ? *from : 0;
+}
+static inline __attribute__((unused)) void copies_end(void) {}
+#define copies_wait(n) ((void)(n))
