@@ -119,9 +119,9 @@ struct backend {
    * the host that is read may be used again on return, although its bytes may reach the device later. False:
    * see status. */
   bool (*copy)(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
-  /* (optional, both or none) Memory of the host from which copies to the devices are faster: it is read where it
-   * lies. What copy was given of it stays as it is until the next run has ended; it is freed when it has been
-   * read, or by close. NULL if there is none to be had. */
+  /* (optional, both or none) Memory of the host, aligned to 64 bytes, undefined, from which copies to the devices are
+   * faster: it is read where it lies, so what copy was given of it must stay as it is until the next run has ended.
+   * pinned_free waits until it has been read; what was not given back close frees. NULL if there is none to be had. */
   void *(*pinned_alloc)(void *self, size_t bytes);
   void (*pinned_free)(void *self, void *data);
   /* (optional) A copy to the host in two parts, so that the host need not wait for it: `post` is its place among

@@ -40,9 +40,9 @@ void engines_close(struct engines *e);
 void *engines_alloc(const struct engines *e, int device, size_t bytes);
 void engines_free(const struct engines *e, int device, void *data, size_t bytes);
 /* Memory of the host from which copies to devices are faster; what is copied from it stays as it is until the next
- * run has ended. NULL: there is none, and any other does. */
+ * run has ended. NULL: there is none, and any other memory does. */
 void *engines_pinned_alloc(const struct engines *e, size_t bytes);
-/* NULL is allowed. */
+/* Waits until it has been read. NULL is allowed. */
 void engines_pinned_free(const struct engines *e, void *data);
 /* Between any two devices, or one and the host (-1), by the backend whose memory is not the host's. False: see
  * engines_status. */

@@ -15,7 +15,7 @@ void session_note_rows(struct dgc_session *s, enum data_use use, const struct da
 /* Whether the strategy takes a batch of so many rows, and the batches that `all` rows make; else an error. */
 enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows);
 enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all);
-/* Where loaders keep batches for the devices: once they are open. */
+/* Where loaders keep batches for the devices, as long as these are open; before that, memory of their own. */
 struct batch_memory session_batch_memory(const struct dgc_session *s);
 /* One batch of the dataset, which the loader has handed out, through its plan. */
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long inputs take from the host to a GPU: inputs.py BUILD [--steps N] [--megabytes M ...]. The model does little more
-than read its input. A row has the median of a step in ms, and GB/s beyond a step with a single row: from memory that is
-pinned for batches, as `dgc bench` and training have it, and from arrays of the caller, which threads bring into such memory."""
+"""How long inputs take from the host to a GPU: inputs.py BUILD [--steps N] [--megabytes M ...]
+
+The model does little more than read its input. A line has the size of the input in MB, the median of a step in ms, and
+GB/s by what that takes longer than a step with a single row: from memory that is pinned for batches, as `dgc bench` and
+training have it, and from arrays of the caller, which threads bring into such memory."""
 import argparse
 import ctypes
 import json
@@ -38,7 +40,7 @@ def from_arrays(o, path, rows):
     call(dgc.dgc_set, b"batch", str(rows).encode())
     call(dgc.dgc_load, path.encode())
     x, loss, times = (ctypes.c_float * (rows * WIDTH))(), ctypes.c_float(), []
-    ctypes.memset(x, 1, ctypes.sizeof(x))  # pages that nobody has written are one
+    ctypes.memset(x, 1, ctypes.sizeof(x))  # pages that were never written are all one and the same in memory
     inputs, outputs = ((ctypes.c_void_p * 1)(ctypes.addressof(a)) for a in (x, loss))
     for _ in range(o.steps + 5):
         begin = time.perf_counter()

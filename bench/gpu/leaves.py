@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions, attention and windows on one GPU: the kernels of kernels/cuda alone, beside PyTorch's: leaves.py
-[--only conv|attention|window] [--tiles] [--rounds N] [--case WORD] [--peak f32=67,tf32=494,bf16=989] [--bandwidth 3350]
+"""Convolutions, attention and windows on one GPU: the kernels of kernels/cuda alone, beside PyTorch's:
 
-Needs PyTorch with a GPU and nvcc, and no build of dgc: the text of the kernels is compiled, and launched as runtime/cuda does, on
-PyTorch's tensors. `error` is the greatest difference from f64, over the greatest number of the result; behind it is PyTorch's
-own. Times are microseconds, medians of events around a launch; the floor is what the operations take at the peak (TFLOP/s), or
-the bytes of operands and result in f32 at the bandwidth (GB/s), whichever is longer. In bf16 PyTorch has tensors of 2 bytes a
-number. A line that ends with an exclamation mark is wrong: the error is too great. Exit status 1 where there is one."""
+leaves.py [--only conv|attention|window] [--case WORD] [--rounding f32 tf32 bf16] [--tiles] [--rounds N]
+          [--peak f32=67,tf32=494,bf16=989] [--bandwidth 3350]
+
+Needs PyTorch with a GPU and nvcc, and no build of dgc: the text of the kernels is compiled, and launched as
+runtime/cuda does, on PyTorch's tensors. `error` is the greatest difference from f64, over the greatest number of the
+result; behind it is PyTorch's own. Times are microseconds, medians of events around a launch; the floor is what the
+operations take at the peak (TFLOP/s), or the bytes of operands and result in f32 at the bandwidth (GB/s), whichever is
+longer. In bf16 PyTorch has tensors of 2 bytes a number. A line that ends with an exclamation mark is wrong: the error
+is too great. Exit status 1 where there is one."""
 import argparse
 import concurrent.futures
 import ctypes
@@ -154,17 +157,14 @@ def conv_sizes(c):
 
 
 FACTORS = {"f32": "#define BF16 0\n#define EXACT 1\n", "tf32": "#define BF16 0\n", "bf16": "#define BF16 1\n"}
-
-
 ENOUGH, LEAST_PIECE, PIECES, FEW = 384, 128, 512, 384  # runtime/cuda/conv.c: ENOUGH, LEAST_PIECE, BLOCKS, FEW_BLOCKS
-
-
-TILES = {1: [(48, 16), (32, 32), (64, 64), (128, 64)]}
+TILES = {1: [(48, 16), (32, 32), (64, 64), (128, 64)]}  # by result: all that tile_of of conv.c chooses from
 TILES[0] = TILES[2] = [(256, 16), (128, 16), (128, 32), (64, 32), (32, 32), (128, 64), (64, 64), (32, 64)]
 
 
 def tiles_launch(sizes, result, rounding, forced=None):
-    """As runtime/cuda/conv.c: definitions, pieces, how long they are, columns and rows of tiles, blocks, and the tile; None: it is not worth tiles."""
+    """As runtime/cuda/conv.c: definitions, pieces, how long they are, columns and rows of tiles, blocks, and the tile, which
+    `forced` chooses; None: tiles do not pay. Sizes that are not for tiles because they are too large are not refused."""
     n, groups, channels, filters = sizes[:4]
     inputs, places, outputs = (math.prod(sizes[i:i + 3]) for i in (4, 7, 10))
     stride, dilation, gap = sizes[13:16], sizes[22:25], sizes[19:22]
@@ -180,18 +180,21 @@ def tiles_launch(sizes, result, rounding, forced=None):
     tiles = lambda high, wide: -(-of_phase // high) * -(-columns // wide) * groups * math.prod(phases)
     wide = 64 if columns > 32 else 32 if columns > 16 else 16
     if result == 1:
-        high = 48 if wide == 16 else 32 if wide == 32 else 64 if tiles(128, 64) * (depth // (4 * LEAST_PIECE)) < PIECES else 128
+        large = tiles(128, 64) * (depth // (4 * LEAST_PIECE))
+        high = 48 if wide == 16 else 32 if wide == 32 else 64 if large < PIECES else 128
     else:
         highs = (256, 128) if wide == 16 else (128, 64, 32)
         high = next((h for h in highs if tiles(h, wide) >= ENOUGH), highs[-1])
     high, wide = forced or (high, wide)
-    count = min((FEW if high == 128 else PIECES) // tiles(high, wide), depth // LEAST_PIECE, (64 << 20) // (4 * rows * columns * groups))
+    count = min((FEW if high == 128 else PIECES) // tiles(high, wide), depth // LEAST_PIECE,
+                (64 << 20) // (4 * rows * columns * groups))
     piece = depth
     if result == 1 and count > 1:
         piece = -(-(-(-depth // count)) // 64) * 64
     count = -(-depth // piece)
-    text = f"#define RESULT {result}\n#define HIGH {high}\n#define WIDE {wide}\n#define TAPS {256 if met > 64 and result != 1 else 64}\n"
-    return f"{FLOAT}{FACTORS[rounding]}{text}", count, piece, -(-columns // wide), -(-of_phase // high), tiles(high, wide) * count, f"{high} by {wide}"
+    taps = 256 if met > 64 and result != 1 else 64
+    text = f"{FLOAT}{FACTORS[rounding]}#define RESULT {result}\n#define HIGH {high}\n#define WIDE {wide}\n#define TAPS {taps}\n"
+    return text, count, piece, up(columns, wide), up(of_phase, high), tiles(high, wide) * count, f"{high} by {wide}"
 
 
 def up(a, b):
@@ -199,8 +202,8 @@ def up(a, b):
 
 
 def few_launch(sizes, result, rounding):
-    """As runtime/cuda/conv_few.c: definitions, threads, pieces and how long they are; None: it is not for that kernel. Of images,
-    not of what has three axes."""
+    """As runtime/cuda/conv_few.c: definitions, pieces, how long they are, blocks, and "few"; None: it is not for that kernel.
+    Of images, not of what has three axes."""
     n, groups, channels, filters = sizes[:4]
     swap = result == 0
     columns, inner = (channels, filters) if swap else (filters, channels)

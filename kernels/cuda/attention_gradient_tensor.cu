@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The derivatives of attention by tensor cores, see ir/ops/attention.c and tensor.cuh; in two calls, as attention_gradient_tiles.cu
- * has them. WIDTH, a definition in front, is 32, 64 or 128: at least what a head has, numbers and values.
+/* The derivatives of attention by tensor cores, see ir/ops/attention.c and tensor.cuh; in two calls, as
+ * attention_gradient_tiles.cu has them. WIDTH, a definition in front, is 32, 64 or 128: at least what a head has,
+ * numbers and values.
  *
- * A block has OWN rows, 16 a warp, queries or with OF_KEYS 1 keys, of two tensors, which its lanes keep as factors a: q and dy, or
- * k and v. They meet MET of the others at a time. What two rows are to each other, scores, weights and their gradients, a lane has
- * where it needs it, see tensor.cuh. Where heads have more than 64 numbers, two warps have the same keys, and half of what is summed
- * each. */
+ * A block has OWN rows, 16 a warp, queries or with OF_KEYS 1 keys, of two tensors, which its lanes keep as factors a:
+ * q and dy, or k and v. They meet MET of the others at a time. What two rows are to each other, scores, weights and
+ * their gradients, a lane has where it needs it, see tensor.cuh. Where heads have more than 64 numbers, two warps have
+ * the same keys, and half of what is summed each. */
 #ifndef SPLIT
 #define SPLIT (OF_KEYS && WIDTH > 64 ? 2 : 1)
 #endif
@@ -20,7 +21,8 @@ enum {
   FIT = WIDTH > 32 ? 1 : 2 /* blocks in a multiprocessor */
 };
 
-/* Of a query: a weight is 2^(score - base); infinite: it sees nothing. dots = dy . y / sqrt(D). Scores are in units of ln 2. */
+/* Of a query: a weight is 2^(score - base), scores in units of ln 2; an infinite base: it sees nothing. And
+ * dots = dy . y / sqrt(D). */
 struct __align__(8) query_row {
   float base, dots;
 };
@@ -31,7 +33,7 @@ struct gradient_rows {
   int row[2], width[2], count;
 };
 
-/* What a block has, and where it begins; in shared memory, which has room for it. */
+/* What a block has, and where it begins; in shared memory, which spares registers. */
 struct gradient_block {
   struct attention_head x;
   struct gradient_rows own, met;
@@ -257,7 +259,7 @@ __device__ static inline struct query_row row_of(const struct gradient_block *b,
   return OF_KEYS ? b->met_rows[first + i / 4 * 8 + place_of(2 * lane_t() + i % 2)] : l->mine[i % 4 / 2];
 }
 
-/* Meets the others from `at` on. */
+/* Adds what the MET others from `at` on give. `dull`: some own row, a query, sees nothing. */
 __device__ static inline void meet(const struct attention_numbers *s, struct gradient_block *b, int at, int dull,
                                    struct gradient_lane *l) {
   __syncthreads();

@@ -69,7 +69,7 @@ __device__ static inline float quarter_dots(const struct gradient_block *b, cons
   return sum;
 }
 
-/* Of the own rows, which are queries. A score that is NaN makes the sum one. */
+/* Of the own rows, which are queries. A score that is NaN makes the sum NaN. */
 __device__ static inline void find_rows(const struct gradient_block *b, int end, const float *y, const float *dy,
                                         struct query_row *rows, long long head, struct query_row *mine) {
   const float lowest = -0x1.fffffep127f, nothing = lowest * 2, scale = b->x->scale;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention by tensor cores, see attention.cuh and ir/ops/attention.c; WIDTH, a definition in front, is at least what a head has,
- * numbers and values.
+/* attention by tensor cores, see attention.cuh and ir/ops/attention.c; WIDTH, a definition in front, is at least what
+ * a head has, numbers and values.
  *
- * A block does 128 rows of a head, 16 a warp, against 32 or 16 keys at a time. A lane has scores of rows g and g + 8, and has them where
- * it needs the weights, as factors of the values: see tensor.cuh.
+ * A block does 128 rows of a head, 16 a warp, against 32 or 16 keys at a time. A lane has scores of rows g and g + 8,
+ * and has them where it needs the weights, as factors of the values: see tensor.cuh.
  *
- * A value that is NaN or infinite, times the 0 of a row that does not see it, is NaN: rows that meet one are done as in
- * attention.cuh. */
+ * A value that is NaN or infinite, times the 0 of a row that does not see it, is NaN: rows that meet one are done as
+ * in attention.cuh. */
 enum { HIGH = 128, KEYS = WIDTH == 64 ? 16 : 32, STEPS = WIDTH / 8, STRIDE = WIDTH + 8, GROUPS = KEYS / 8 };
 
 /* It is all that there is in shared memory, so it begins where accesses of 16 bytes may, and k and v do. */
@@ -25,7 +25,8 @@ struct attention_lane {
   float held[STEPS][4], top[2], sum[2];
 };
 
-/* KEYS rows of keys or values, from j on, zeros behind their end. Returns NaN if one of them is NaN or infinite, else 0. */
+/* KEYS rows of keys or values, from j on, zeros behind their end. Returns NaN if one of them is NaN or
+ * infinite, else 0. */
 __device__ static inline float load_rows(const float *from, long long row, int j, int rows, int width, unsigned *to) {
   int wide = width % 4 == 0 && (unsigned long long)from % 16 == 0;
   float odd = 0;
@@ -64,8 +65,8 @@ __device__ static inline int meets_all(const struct attention_numbers *s, const 
   return !x->mask && begin + HIGH <= (int)s->queries && j + KEYS <= (int)s->keys && (!s->causal || j + KEYS <= begin + 1);
 }
 
-/* The weights of these keys, from their scores; what is held is brought to the same scale. Scores are in units of ln 2; one that is
- * NaN makes the sum one. */
+/* The weights of these keys, from their scores; what is held is brought to the same scale. Scores are in
+ * units of ln 2. A score that is NaN makes the sum NaN. */
 __device__ static inline void weigh(const struct attention_numbers *s, const struct attention_head *x, int begin, int row, int j,
                                     float (*score)[4], struct attention_lane *l) {
   const float lowest = -0x1.fffffep127f, nothing = lowest * 2, scale = x->scale * 0x1.715476p+0f;

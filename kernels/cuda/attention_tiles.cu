@@ -47,7 +47,7 @@ __device__ static inline float base_of(float top) {
 }
 
 /* The weights of what is met, from the scores; `scored` has the rows of the thread's scores, `held` those of what it holds. A score
- * that is NaN makes the sum one. */
+ * that is NaN makes the sum NaN. */
 __device__ static inline void weigh(const struct attention_block *b, int at, float (*p)[4], struct row_state *scored,
                                     float *held_top, float (*held)[4][4]) {
   const float lowest = -0x1.fffffep127f, nothing = lowest * 2;

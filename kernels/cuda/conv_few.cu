@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of f32 with few channels and few filters in a group, along one or two axes; see conv.cu. There most of a tile of a
- * product of matrices would be padding. Here a thread has RUN pixels that follow each other by TAKE columns in registers, and of a
- * kernel all places of one of its rows by TAKE filters; what it multiplies lies in shared memory. All factors are f32, by fused
- * multiply-adds.
+/* Convolutions of f32 with few channels and few filters in a group, along one or two axes; see conv.cu. There most of
+ * a tile of a product of matrices would be padding. Here a thread has RUN pixels that follow each other by TAKE
+ * columns in registers, and of a kernel all places of one of its rows by TAKE filters; what it multiplies lies in
+ * shared memory. All factors are f32, by fused multiply-adds.
  *
- * Sizes are definitions in front (runtime/cuda/conv_few.c), so that the compiler knows how long loops are; only the batch is a
- * number. An input is computed as an output is: of the other image and of the kernel turned round. So each of the two axes _H and _W
- * has a result of OUT pixels that lie STEP apart, a KERNEL whose places lie SPREAD apart, LOW places in front, and SEEN pixels of
- * what is looked up, which lie GAP apart: pixel o meets under place k what lies at o * STEP + k * SPREAD - LOW, if GAP divides it.
- * INNER is what is summed at a place. Of a kernel OUT is that of the output, of which there are COLUMNS filters.
+ * Sizes are definitions in front (runtime/cuda/conv_few.c), so that the compiler knows how long loops are; only the
+ * batch is a number. An input is computed as an output is: of the other image and of the kernel turned round. So each
+ * of the two axes _H and _W has a result of OUT pixels that lie STEP apart, a KERNEL whose places lie SPREAD apart,
+ * LOW places in front, and SEEN pixels of what is looked up, which lie GAP apart: pixel o meets under place k what
+ * lies at o * STEP + k * SPREAD - LOW, if GAP divides it. Each of the GROUPS has COLUMNS channels or filters of the
+ * result, and sums INNER terms at a place, PART of them at a time. Where the result (RESULT, as conv_numbers has it)
+ * is a kernel, OUT is the output, whose filters are the COLUMNS.
  *
- * Rows of all images are numbered through, and so are those of what is looked up, TALL for each image, with those that lie in the
- * padding. A block has ROWS of the result at a time, which see SEEN_ROWS at most; in shared memory what lies outside is 0. A factor
- * that is NaN or infinite and may meet it makes a block add up element by element. */
+ * Rows of all images are numbered through, and so are those of what is looked up, TALL for each image, with those that
+ * lie in the padding. A block has ROWS of the result at a time, which see SEEN_ROWS at most; in shared memory what
+ * lies outside is 0. A factor that is NaN or infinite and may meet it makes a block add up element by element. */
 #define FLOOR(a, b) ((a) >= 0 ? (a) / (b) : -((-(a) + (b) - 1) / (b)))
+/* Under place 0 of the kernel, pixel 0 of the result meets what lies MORE, less than GAP, behind pixel FIRST of what is
+ * looked up. */
 enum {
   FIRST_H = FLOOR(-LOW_H, GAP_H),
   FIRST_W = FLOOR(-LOW_W, GAP_W),
@@ -21,19 +25,19 @@ enum {
   MORE_W = -LOW_W - FIRST_W * GAP_W,
   TALL = ((OUT_H - 1) * STEP_H + (KERNEL_H - 1) * SPREAD_H + MORE_H) / GAP_H + 1,
   REACH = ((KERNEL_H - 1) * SPREAD_H + GAP_H - 1) / GAP_H + 1, /* rows that one of the result may see */
-  RUNS = (OUT_W + RUN - 1) / RUN,
+  RUNS = (OUT_W + RUN - 1) / RUN,                   /* of a row of the result */
   SPAN = ((RUN - 1) * STEP_W + (KERNEL_W - 1) * SPREAD_W + MORE_W) / GAP_W + 1, /* pixels that a run sees */
-  BETWEEN = RUN * STEP_W / GAP_W,
-  WIDE = (RUNS - 1) * BETWEEN + SPAN,
+  BETWEEN = RUN * STEP_W / GAP_W,     /* from the first pixel that a run sees to that of the next one */
+  WIDE = (RUNS - 1) * BETWEEN + SPAN, /* pixels of a row in shared memory */
   PADS = FIRST_H < 0 || FIRST_H + TALL > SEEN_H || FIRST_W < 0 ||
          FIRST_W + ((OUT_W - 1) * STEP_W + (KERNEL_W - 1) * SPREAD_W + MORE_W) / GAP_W >= SEEN_W
 };
 enum {
-  PARTS = (COLUMNS + TAKE - 1) / TAKE,
+  PARTS = (COLUMNS + TAKE - 1) / TAKE, /* threads that share the columns */
   FILTERS = GROUPS * (RESULT == 0 ? INNER : COLUMNS),
   STRIDE = GROUPS * INNER, /* between pixels of what is looked up */
-  SLOT = (TAKE + 3) / 4 * 4,
-  PITCH = (WIDE * PART) | 1,
+  SLOT = (TAKE + 3) / 4 * 4, /* TAKE numbers in shared memory */
+  PITCH = (WIDE * PART) | 1, /* between rows of a tile there */
   TILE = SEEN_ROWS * PITCH,
   BLOCKS = RESULT != 1 && RUN * TAKE <= 36 ? 3 : 2, /* that registers are to be enough for */
   LOADS = BLOCKS == 3 ? 4 : 8               /* of a thread that are under way at once */
@@ -59,7 +63,7 @@ __device__ static inline int row_seen(int r, int k) {
 #define IS_THERE(p, k) (((p) * STEP_W + (k) * SPREAD_W + MORE_W) % GAP_W == 0)
 #define PIXEL(p, k) (((p) * STEP_W + (k) * SPREAD_W + MORE_W) / GAP_W)
 
-/* Rows `first` to before `end` of what is looked up, PART channels from `channel` on. */
+/* Brings rows `first` to before `end` of what is looked up into the tile, PART channels from `channel` on. */
 __device__ static inline void load_rows(const float *from, int batch, int group, int channel, int first, int end, float *tile) {
   enum { UNITS = (WIDE * PART + 31) / 32 };
   int lane = (int)threadIdx.x % 32, count = (end - first) * UNITS;
@@ -82,7 +86,7 @@ __device__ static inline void load_rows(const float *from, int batch, int group,
   }
 }
 
-/* `count` neighbours. */
+/* `count` neighbours, a multiple of four. */
 __device__ static inline void load_slot(const float *from, float *to, int count) {
 #pragma unroll
   for (int i = 0; i < count; i += 4) load_four(from + i, to + i, 1);

@@ -3,18 +3,19 @@
  * stored), see conv.cu: by tensor cores, or where EXACT is 1 by fused multiply-adds. RESULT, as conv_numbers has it,
  * HIGH, WIDE, TAPS (the most places of a kernel) and BF16 are definitions in front.
  *
- * A block of 4 warps computes a tile of HIGH by WIDE elements. A warp has a part of the tile, 8 LANE_ROWS by 4 LANE_COLUMNS;
- * where that leaves warps over, they take turns at what is summed: each has SLICE of DEEP numbers of a step, and in the end
- * the first ones add to theirs what the others have, in order. While a step is multiplied, those behind it are on their
- * way from global to shared memory. What is summed is, of an output, places and channels of the kernel; of an input, places
- * and filters; of a kernel, pixels of the output in all images, which are cut into pieces: conv_join adds what these give,
- * in their order.
+ * A block of 4 warps computes a tile of HIGH by WIDE elements. A warp has a part of the tile, 8 LANE_ROWS by 4
+ * LANE_COLUMNS; where that leaves warps over, they take turns at what is summed: each has SLICE of DEEP numbers of a
+ * step, and in the end the first ones add to theirs what the others have, in order. While a step is multiplied, those
+ * behind it are on their way from global to shared memory. What is summed is, of an output, places and channels of the
+ * kernel; of an input, places and filters; of a kernel, pixels of the output in all images, which are cut into pieces:
+ * conv_join adds what these give, in their order.
  *
- * Where only each n-th pixel that is looked up exists (an input behind strides, an output of what has gaps), rows that are n
- * pixels apart meet the same places of the kernel. A tile has rows of such a phase alone, and only the places that they meet.
+ * Where only each n-th pixel that is looked up exists (an input behind strides, an output of what has gaps), rows that
+ * are n pixels apart meet the same places of the kernel. A tile has rows of such a phase alone, and only the places
+ * that they meet.
  *
- * What a place outside of the input would be multiplied by is 0 here, which a factor that is NaN or infinite makes NaN: tiles
- * with a sum that is not finite are added up again, element by element, without rounding. */
+ * What a place outside of the input would be multiplied by is 0 here, which a factor that is NaN or infinite makes
+ * NaN: tiles with a sum that is not finite are added up again, element by element, without rounding. */
 enum { THREADS = 128, SLICE = 16, SEEN_DEEP = RESULT != 1, OTHER_DEEP = RESULT == 0 };
 enum {
   LANE_COLUMNS = WIDE == 16 ? 4 : 8,
@@ -25,9 +26,9 @@ enum {
   DEEP = SLICE * DEEPS,
   LEAST = LANE_ROWS * LANE_COLUMNS == 64 ? 3 : 4 /* blocks in a multiprocessor */
 };
-/* A slice in shared memory. What lies together in memory along what is summed: rows (columns) of 16 numbers, of which the
- * four from 4c on are where 4 (c ^ row / 2 % 4) would be. Else 16 rows of what HIGH (WIDE) has, with a gap of 8 behind every
- * fourth. So the threads of a warp meet different banks, when they store and when they load. */
+/* A slice in shared memory. What lies together in memory along what is summed: rows (columns) of 16 numbers, of which
+ * the four from 4c on are where 4 (c ^ row / 2 % 4) would be. Else 16 rows of what HIGH (WIDE) has, with a gap of 8
+ * behind every fourth. So the threads of a warp meet different banks, when they store and when they load. */
 enum {
   SLICE_A = SLICE * HIGH + (SEEN_DEEP ? 0 : 32),
   SLICE_B = SLICE * WIDE + (OTHER_DEEP ? 0 : 32),
@@ -48,9 +49,9 @@ struct conv_tensor_numbers {
   long long across, down, tiles; /* columns and rows of tiles of a group, and of all what there is */
 };
 
-/* An axis of what a tile sees: pixel `size` - 1 of its rows, the last one, begins under place 0 of the kernel at `first` +
- * (`size` - 1) * `gap`, and place i is i * `shift` behind; of these each `step`th is one of `count` pixels. Place i is
- * `tap` + i * `taps` of the kernel, and row i pixel `phase` + i * `phases`, of `pixels`. */
+/* An axis of what a tile sees: pixel `size` - 1 of its rows, the last one, begins under place 0 of the kernel at
+ * `first` + (`size` - 1) * `gap`, and place i, of `length`, is i * `shift` behind; of these each `step`th is one of
+ * `count` pixels. Place i is `tap` + i * `taps` of the kernel, and row i pixel `phase` + i * `phases`, of `pixels`. */
 struct conv_axis {
   int size, gap, first, shift, step, count, length, tap, taps, phase, phases, pixels;
   int ahead;          /* how far pixel i + DEEP is in front of pixel i on this axis, but for what the axes behind it carry */
@@ -63,7 +64,8 @@ struct __align__(16) conv_tap {
   int pixels, bits, place, channel;
 };
 
-/* What all tiles share, in shared memory: there are no registers left for it. Counted in int, see conv_is_small. */
+/* What all tiles share, in shared memory: there are no registers left for it. Counted in int, see is_small of
+ * runtime/cuda/conv.c. */
 struct conv_block {
   const float *from, *by; /* what is looked up, and the other one */
   int wide_from, wide_by; /* whether they may be loaded by four */
@@ -236,8 +238,8 @@ __device__ static inline const float *behind(const float *from, int n, unsigned 
   return (const float *)((const char *)from + (unsigned long long)(unsigned)n * bytes);
 }
 
-/* Four numbers behind each other along what is summed, from k on, of all rows and columns of the thread: by four, which then
- * are of one place of the kernel, or (j) one by one. */
+/* Four numbers behind each other along what is summed, from k on, of all rows and columns of the thread: by four,
+ * which then are of one place of the kernel, or (j) one by one. */
 __device__ static inline void load_deep(const struct conv_block *b, const struct conv_place *at, struct conv_shared *x,
                                         const struct conv_thread *me, int k, int stage, int slice, int wide, int j) {
   int row = (int)threadIdx.x / 4, place = row * SLICE + ((int)threadIdx.x % 4 ^ row / 2 % 4) * 4 + j;
@@ -423,8 +425,8 @@ __device__ static inline void multiply_exactly(const float *a, const float *b, f
   }
 }
 
-/* As cell_of, of what an mma reads: it leaves off the bits behind a TF32's. A NaN may lose its name, and then changes its sign,
- * which `odd` notices. */
+/* As cell_of, of what an mma reads: it leaves off the bits behind a TF32's, so adding half of the last one of these
+ * rounds. That may carry a NaN over into a number of the other sign, which the sign of `odd` notes. */
 __device__ static inline unsigned factor_of(const float *x, int *odd) {
   unsigned bits = __float_as_uint(x[0]), up = bits + 0x1000u;
   if (BF16) return cell_of(x, 1);
@@ -432,7 +434,8 @@ __device__ static inline unsigned factor_of(const float *x, int *odd) {
   return up;
 }
 
-/* By tensor cores. Their cells t and t + 4 along what is summed are neighbours here: thread t has numbers 4t to 4t + 3. */
+/* By tensor cores. Their cells t and t + 4 along what is summed are neighbours here: thread t has four from
+ * 4t on. */
 __device__ static inline void multiply(const float *a, const float *b, float (*sums)[LANE_COLUMNS], int *odd) {
   enum { ACROSS = LANE_COLUMNS / 2, CELLS = 4 / CELL };
   int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -559,7 +562,7 @@ __device__ static inline void note_thread(const struct conv_shared *x, struct co
   }
 }
 
-/* A row of a kernel; no pixel has the bits of one that is not there. */
+/* A row of a kernel. One that is not there has bits that no pixel has. */
 __device__ static inline struct conv_tap row_of_kernel(const struct conv_block *b, const struct conv_axis *axes, int row) {
   int tap = (int)divide((unsigned)row, b->per_inner);
   struct conv_tap t = tap_of(axes, tap);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In front of every kernel of this folder. */
 
-/* Blocks of 256 threads that are to fit in a multiprocessor, so that one computes while another one waits: 128 registers
- * for each thread. Doubles take two each. */
+/* Blocks of 256 threads that are to fit in a multiprocessor, so that one computes while another one waits: 128
+ * registers for each thread. Doubles take two each. */
 enum { LEAST_BLOCKS = sizeof(TYPE) == 8 ? 1 : 2 };
 
-/* The numbers of gather and scatter_add: `count` row numbers of index_bytes each, and rows of `width` elements, of which
- * the table has `rows`. */
+/* The numbers of gather and scatter_add: `count` row numbers of index_bytes each, and rows of `width` elements, of
+ * which the table has `rows`. */
 struct rows_numbers {
   long long count, rows, width, index_bytes, element_bytes;
 };
@@ -24,8 +24,8 @@ __device__ static inline long long row_at(const void *index, long long bytes, lo
   return ((const long long *)index)[i];
 }
 
-/* Those of window_sum, window_max, window_put and window_pick, which count in INDEX: int where it is enough, as a division of
- * 64 bits takes a GPU many times as long. */
+/* Those of window_sum, window_max, window_put and window_pick, which count in INDEX: int where it is enough, as a
+ * division of 64 bits takes a GPU many times as long. */
 struct window_numbers {
   long long batch, channels;
   long long input[3], size[3], output[3], stride[3], low[3], input_dilation[3], dilation[3];
@@ -82,8 +82,8 @@ __device__ static inline INDEX window_place(const struct window_numbers *s, cons
   return e;
 }
 
-/* The body of a kernel of x, y and s: y[n][o][c] = what FOLD makes, from FIRST on, of each v of the x[n][i][c] that window
- * o sees, in the order of i. */
+/* The body of a kernel of x, y and s: y[n][o][c] = what FOLD makes, from FIRST on, of each v of the x[n][i][c] that
+ * window o sees, in the order of i. */
 #define WINDOW_FOLD(ACCUMULATOR, FIRST, FOLD)                                                               \
   INDEX step = (INDEX)(gridDim.x * blockDim.x), channels = (INDEX)s.channels;                               \
   INDEX e = (INDEX)blockIdx.x * (INDEX)blockDim.x + (INDEX)threadIdx.x;                                     \
@@ -130,8 +130,9 @@ __device__ static inline struct attention_head attention_head(const struct atten
   return x;
 }
 
-/* Of block number `at` its head, and which tile of the rows of a head it has, of `tiles`. Where rows see those before them alone, blocks
- * that meet most of the others begin first: of queries (last_first) the last ones, of keys the first. */
+/* Of block number `at` its head, and which of the `tiles` of the rows of a head it has. Where `causal` lets rows see
+ * only those before them, blocks that meet most of the others begin first: of queries (last_first) the last ones, of
+ * keys the first. */
 struct block_place {
   long long head;
   int tile;
@@ -177,8 +178,9 @@ __device__ static inline TYPE attention_exp(TYPE x) {
   return y * attention_power(n);
 }
 
-/* e^x of x <= 0, or NaN, in f32: 2^n e^r, e^r the first terms of its series; within one unit of the last place. 0 below the
- * normal numbers. n is what `shifted` has in its lowest bits: a GPU converts numbers slower than it adds them. */
+/* e^x of x <= 0, or NaN, in f32: 2^n e^r, e^r the first terms of its series; within one unit of the last place. 0
+ * below the normal numbers. n is what `shifted` has in its lowest bits: a GPU converts numbers slower than it adds
+ * them. */
 __device__ static inline float exp_near(float x) {
   float shifted = x * 0x1.715476p+0f + 0x1.8p+23f, n = shifted - 0x1.8p+23f;
   float r = __fmaf_rn(n, -0x1.7f7d1cp-20f, __fmaf_rn(n, -0x1.62e4p-1f, x));
@@ -200,13 +202,14 @@ __device__ static inline bool sees(const struct attention_numbers *s, const stru
 }
 
 #ifdef __CUDACC__
-/* What lane l ^ `by` has, which lanes x holds for, bit l of lane l, and whether it holds for a thread of the block. All threads of a
- * block come here together. The simulation has all of these of its own. */
+/* lane_xor: what lane l ^ `by` has. warp_vote: the lanes whose x is not 0, bit l for lane l. any_thread: whether a
+ * thread of the block has one. All threads of a block come here together. The simulation has all of these, and anew,
+ * of its own. */
 __device__ static inline float lane_xor(float x, int by) { return __shfl_xor_sync(0xffffffffu, x, by); }
 __device__ static inline unsigned warp_vote(int x) { return __ballot_sync(0xffffffffu, x); }
 __device__ static inline int any_thread(int x) { return __syncthreads_or(x); }
 
-/* x; what is made of it is made then and there, and takes no registers before. */
+/* x, which the compiler does not recognize: what is computed of it is computed there, and takes no registers before. */
 __device__ static inline long long anew(long long x) {
   asm volatile("" : "+l"(x));
   return x;
@@ -223,7 +226,7 @@ __device__ static inline void load_four(const float *from, float *to, int step) 
   to[0] = v.x, to[step] = v.y, to[2 * step] = v.z, to[3 * step] = v.w;
 }
 
-/* Four neighbours, of which so many are there. */
+/* Four neighbours, of which so many are there (0 for the others); `wide`: they begin at a multiple of 16 bytes. */
 __device__ static inline void load_some(const float *from, int wide, int there, float *v, int step) {
   if (wide && there >= 4) {
     load_four(from, v, step);
@@ -233,6 +236,7 @@ __device__ static inline void load_some(const float *from, int wide, int there, 
   for (int i = 0; i < 4; i++) v[i * step] = i < there ? from[i] : 0;
 }
 
+/* Likewise, of v. */
 __device__ static inline void store_some(const float *v, int wide, int there, float *to) {
   if (wide && there >= 4) {
     struct four f;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* out, which holds x: out[index[i]] += values[i], in the order of i, nothing where there is no such row; integers wrap.
+/* out, which holds x: out[index[i]] += values[i], in the order of i, nothing where there is no such row; integers
+ * wrap.
  *
- * A block has up to 128 columns of a row of out, where there are not many of these 32: of row number b of out, or, where out has more
- * rows than there are row numbers, of the row that number b names, if no number before names it. It looks through the numbers,
- * SEGMENT at a time, for those that name its row, has all its warps bring what belongs to them into shared memory, STAGE rows at a
- * time, and adds that up in order, a thread for each column. So sums do not depend on what runs when. */
+ * A block has 32 columns of a row of out, or 128 where that would make more than MANY blocks: of row b of out, or,
+ * where out has more rows than there are row numbers, of the row that number b names, if no number before names it. It
+ * looks through the numbers, SEGMENT at a time, for those that name its row, has all its warps bring what belongs to
+ * them into shared memory, STAGE rows at a time, and adds that up in order, a thread for each column. So sums do not
+ * depend on what runs when. */
 enum { SEGMENT = 4096, STAGE = 128, WARPS = 8, LANES = 32, GROUPS = 4, MANY = 4096 };
 
 struct scatter_shared {

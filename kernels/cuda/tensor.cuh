@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products by tensor cores, of compute capability 8.0 and later. Their factors are cells of 32 bits, each of CELL numbers that
- * follow each other along what is summed: two bfloat16, the first in the lower half, or one TF32. BF16 says which.
+/* Products by tensor cores, of compute capability 8.0 and later. Their factors are cells of 32 bits, each of CELL
+ * numbers that follow each other along what is summed: two bfloat16, the first in the lower half, or one TF32. BF16
+ * says which.
  *
- * A warp multiplies 16 rows by 8 columns of 8 cells each: mma.m16n8k16 of bfloat16 and mma.m16n8k8 of TF32 (PTX ISA, "Warp-level
- * matrix fragments") have the same layout when they are counted in cells. Lane l, with g = l / 4 and t = l % 4, holds
+ * A warp multiplies 16 rows by 8 columns of 8 cells each: mma.m16n8k16 of bfloat16 and mma.m16n8k8 of TF32 (PTX ISA,
+ * "Warp-level matrix fragments") have the same layout when they are counted in cells. Lane l, with g = l / 4 and
+ * t = l % 4, holds
  *   of a: cell t of rows g and g + 8, then cell t + 4 of both;
  *   of b: cells t and t + 4 of column g;
  *   of c: columns 2t and 2t + 1 of row g, then of row g + 8.
@@ -35,8 +37,9 @@ __device__ static inline unsigned tf32_of(float x) {
   return y;
 }
 
-/* Four numbers (one) on their way to shared memory, zeros unless they are there; they arrive at copies_wait(n), which waits
- * for all but those in front of the last n copies_end(). Then threads that have met in __syncthreads see each other's. */
+/* Four numbers (one) on their way to shared memory; zeros unless they are `there`. copies_end ends a group of copies,
+ * and copies_wait(n) waits for all groups of the thread but the last n. Behind a __syncthreads that follows, threads
+ * see each other's. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
 __device__ static inline void copy_four(float *to, const float *from, int there) {
   asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 16, p; }" ::"r"(
@@ -92,7 +95,7 @@ __device__ static inline unsigned cell_of(const float *x, int step) {
   return tf32_of(x[0]);
 }
 
-/* n / d of n * d < 2^32, by = reciprocal_of(d). */
+/* n / d, where n * d < 2^32 and `by` is reciprocal_of(d). */
 __device__ static inline unsigned long long reciprocal_of(unsigned d) { return (1ull << 32) / d + 1; }
 __device__ static inline unsigned divide(unsigned n, unsigned long long by) { return (unsigned)(n * by >> 32); }
 
@@ -106,8 +109,8 @@ __device__ static inline void store_cells(unsigned *to, const unsigned *v) {
   *(struct four_cells *)to = c;
 }
 
-/* Of attention, what is summed, and what is not, may be numbered in any way. This way cells come from shared memory by fours, and
- * where rows are 8 modulo 32 cells apart, the lanes of a warp meet no bank twice:
+/* Of attention, what is summed, and what is not, may be numbered in any way. This way cells come from shared memory by
+ * fours, and where rows are 8 modulo 32 cells apart, the lanes of a warp meet no bank twice:
  *   of 16 numbers of a row, lane t takes 4t and 4t + 1 in the first product, the other two in the second;
  *   of 8 rows that are met, column n is place_of(n), so that a lane has as c what it needs as a;
  *   of 32 numbers of a sum, column n of the product e is 4n + e: a lane has eight neighbours. */

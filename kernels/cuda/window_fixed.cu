@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window_max, and window_put of windows that lie side by side, of f32 without dilation. Sizes are definitions in front
- * (runtime/cuda/window.c), so that divisions are by numbers that the compiler knows; only the batch is a number. PUT: which it is.
- * What a thread moves are VEC channels.
+ * (runtime/cuda/window.c), so that divisions are by numbers that the compiler knows; only the batch is a number. PUT:
+ * which it is. What a thread moves are VEC channels.
  *
- * Of window_max a thread has one window. Of window_put it has, of one window, or of where one would be beside the last, the elements
- * that have one place on the last axis, so that neighbours write what follows each other; it looks at the whole window. */
+ * Of window_max a thread has one window. Of window_put it has, of one window, or of where one would be beside the
+ * last, the elements that have one place on the last axis, so that neighbours write what follows each other; it looks
+ * at the whole window. */
 enum {
   VEC = CHANNELS % 4 == 0 ? 4 : CHANNELS % 2 == 0 ? 2 : 1,
   OF_PIXEL = CHANNELS / VEC,

@@ -29,7 +29,7 @@ struct few {
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t floor_of(int64_t a, int64_t b) { return a >= 0 ? a / b : -up(-a, b); }
 
-/* What is left of a pixel's place when the pixel that lies GAP * n before it is taken away. */
+/* MORE of the text. */
 static int64_t more(const struct few *f, int axis) {
   return -f->low[axis] - floor_of(-f->low[axis], f->gap[axis]) * f->gap[axis];
 }
@@ -68,7 +68,7 @@ static int64_t span(const struct few *f, int64_t run) {
   return ((run - 1) * f->step[W] + (f->kernel[W] - 1) * f->spread[W] + more(f, W)) / f->gap[W] + 1;
 }
 
-/* The run that costs least, if the work of two pixels comes with each; 0: none. */
+/* The pixels of the run that costs least, where each run costs two pixels more than it has; 0: none is possible. */
 static int64_t run_of(const struct few *f, int64_t most) {
   int64_t best = 0;
   for (int64_t run = most < MOST_RUN ? most : MOST_RUN; run > 0; run--) {
@@ -85,7 +85,7 @@ static int64_t first_seen(const struct few *f, int64_t row) {
   return row / f->out[H] * tall + (row % f->out[H] * f->step[H] + more(f, H)) / f->gap[H];
 }
 
-/* Rows that a block's see at most, of what is looked up. */
+/* How many rows of what is looked up the rows of a block see at most. */
 static int64_t seen_rows(const struct few *f) {
   int64_t most = 0, reach = ((f->kernel[H] - 1) * f->spread[H] + f->gap[H] - 1) / f->gap[H] + 1;
   for (int64_t i = 0; i < f->out[H]; i++) {
@@ -95,7 +95,7 @@ static int64_t seen_rows(const struct few *f) {
   return most + reach;
 }
 
-/* Numbers in shared memory. */
+/* Numbers in shared memory; sets seen_rows. */
 static int64_t shared(struct few *f) {
   int64_t runs = up(f->out[W], f->run), slots = up(f->columns, f->take) * up(f->take, 4) * 4;
   int64_t wide = (runs - 1) * (f->run * f->step[W] / f->gap[W]) + span(f, f->run);

@@ -5,8 +5,8 @@
  * stream moves bytes beside that work: from and to the host, and in runs what it copies from other devices
  * (QUEUE_COPIES). Between two runs nothing of a run is left there that the first stream has not waited for, or
  * that of another device, which is the same once all have met. Devices on one card share its
- * context and memory. Everything made here is destroyed by cuda_close; nothing is made or freed inside of a
- * run. */
+ * context and memory. Everything made here is destroyed by cuda_close; inside of a run nothing is freed, and nothing
+ * made but slots of rings (struct cuda_ring) and the threads that fill them. */
 #ifndef DGC_RUNTIME_CUDA_ENGINE_H
 #define DGC_RUNTIME_CUDA_ENGINE_H
 
@@ -211,8 +211,9 @@ void cuda_forget(void *self, void *recording);
 
 /* --- fill.c --- */
 
-/* What goes into pinned memory: so many pieces of `bytes`, of which the last one may be shorter, each to a place of its
- * own. The caller's thread sends them off in their order, each as soon as it is there; false: no others are wanted. */
+/* What goes into pinned memory: `bytes` from `from` on in `count` pieces, of which the last one may be shorter, each to
+ * a place of its own. The caller's thread calls `send` for them in their order, each as soon as it is filled; false: a
+ * failure, and the others are left. */
 enum { FILLED_AT_ONCE = 16 };
 struct cuda_filling {
   const char *from;
@@ -222,7 +223,8 @@ struct cuda_filling {
   bool (*send)(void *arg, int piece);
   void *arg;
 };
-/* By several threads where that is faster: while one piece is sent and travels, the next ones are filled. */
+/* By several threads where that is faster: while one piece is sent and travels, the next ones are filled. False: a send
+ * has failed. */
 bool cuda_fill(struct cuda_engine *e, const struct cuda_filling *p);
 void cuda_close_fill(struct cuda_engine *e);
 
@@ -239,10 +241,12 @@ void cuda_no_work_space(struct cuda_engine *e, int device, size_t bytes, struct 
 bool cuda_scratch(struct cuda_engine *e, int device, enum cuda_scratch_use use, size_t bytes,
                   struct diags *d);
 bool cuda_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
+/* See pinned_alloc of struct backend. */
 void *cuda_pinned_alloc(void *self, size_t bytes);
 void cuda_pinned_free(void *self, void *data);
+/* Frees what is left of it; nothing may read it any more. */
 void cuda_close_pinned(const struct cuda_engine *e);
-/* Waits until what was written from there to the device has been read. */
+/* Waits until what was written from there to the device has been read. False: a failure. */
 bool cuda_await_read(struct cuda_engine *e, int device);
 bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned *number);
 bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes);

@@ -7,17 +7,18 @@
 
 #include <string.h>
 
-/* Bytes of which several threads take care, and that one takes at a time; a share begins where a line does. */
+/* Threads at most; cores of which all are taken. From FOR_MANY bytes on several threads fill, each SHARE bytes at a
+ * time; a share begins where a line of the cache does. */
 enum { MOST_MOVERS = 8, FEW_CORES = 4, FOR_MANY = 512 << 10, SHARE = 64 << 10 };
 
 struct fill {
   const struct cuda_filling *of;
-  struct workers *movers; /* NULL: the caller alone */
-  size_t each, shares;    /* of a piece; of all */
-  _Atomic size_t next;
+  struct workers *movers;                /* NULL: the caller alone */
+  size_t each, shares;                   /* shares of a piece; of all pieces */
+  _Atomic size_t next;                   /* share that nobody has taken yet */
   _Atomic size_t filled[FILLED_AT_ONCE]; /* shares of each piece */
-  _Atomic bool stop;
-  bool good;
+  _Atomic bool stop;                     /* what is left need not be filled */
+  bool good;                             /* all was sent */
 };
 
 /* False: there is none left. */

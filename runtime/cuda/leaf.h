@@ -21,11 +21,12 @@ cuda_leaf_fn cuda_leaf_kernel; /* for all that kernels/cuda computes */
 bool cuda_attention_by_tiles(const struct node *n);
 cuda_leaf_fn cuda_leaf_attention;
 
-/* Convolutions of few channels and filters, see conv_few.c. */
+/* Whether it is a convolution of few channels and filters, see conv_few.c; cuda_leaf_conv_few is for these alone. */
 bool cuda_conv_is_few(const struct node *n);
 cuda_leaf_fn cuda_leaf_conv_few;
 
-/* Windows: whether their kernel may count in int, and whether it has the sizes in its text, see window.c. */
+/* Windows: whether their kernel may count in int, and whether it has the sizes in its text, see window.c;
+ * cuda_leaf_window is for the latter alone. */
 bool cuda_windows_in_int(const struct node *n);
 bool cuda_window_is_fixed(const struct node *n);
 cuda_leaf_fn cuda_leaf_window;

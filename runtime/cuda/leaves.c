@@ -23,8 +23,8 @@ static const char *text_of(const char *name, size_t length, const char *ending) 
   return "";
 }
 
-/* Behind the definitions `types`, what kernels share: all, those of tensor cores or by tiles, and X and X_tensor, or
- * X_few; then the file. */
+/* The definitions `types`; what all kernels share, what those by tensor cores or by tiles do, and what X shares with
+ * X_tensor or X_few; then the file. */
 static const char *program_text(struct arena *a, const char *name, const char *types) {
   const char *end = strstr(name, "_tensor");
   const char *kind = end                      ? text_of("tensor", 6, ".cuh")

@@ -13,11 +13,11 @@
 enum {
   PIECE = 1 << 20,  /* bytes that move at once */
   SMALL = 32 << 10, /* from the host: goes straight to its place */
-  HUGE = 4 << 20,   /* of what is pinned already */
+  HUGE = 4 << 20,   /* likewise, of what is pinned already */
   LINE = 64,
-  KEPT = 64 << 20, /* of the host: what is no larger stays pinned, for evaluations come again and again */
-  MAX_SLOTS = 64,  /* of each size; made on need, */
-  MAX_HUGE = 16,   /* but huge ones */
+  KEPT = 64 << 20, /* memory of the host that is no larger stays pinned: evaluations come again and again */
+  MAX_SLOTS = 64,  /* of a ring; made on need */
+  MAX_HUGE = 16,   /* of the one for what is pinned already */
 };
 
 /* --- memory --- */
@@ -211,7 +211,7 @@ static bool is_pinned(const struct cuda_engine *e, const char *data, size_t byte
 
 /* --- from the host --- */
 
-/* One more of the ring, where the next one is due. */
+/* One more of the ring, where the next one is due. NULL: it cannot be made, which fails the engine. */
 static struct cuda_slot *add_slot(struct cuda_engine *e, int device, struct cuda_ring *r) {
   struct cuda_slot *s = &r->slots[r->count];
   bool good =
@@ -230,8 +230,8 @@ static struct cuda_slot *add_slot(struct cuda_engine *e, int device, struct cuda
 }
 
 /* A slot whose bytes have arrived where they belong: the one that has waited longest, else a new one while
- * there is room for it, else the host waits; but not with `others`, which have been taken and are to be sent first.
- * NULL: there is none then, or something has failed. */
+ * there is room for it, else the host waits. With `others`, which the caller has taken and is to send first, it does
+ * not wait: then NULL may mean that there is none. Else NULL means that something has failed. */
 static struct cuda_slot *take_slot(struct cuda_engine *e, int device, struct cuda_ring *r, bool others) {
   struct cuda_slot *s = r->last ? r->last->next : NULL;
   if (cuda_failed(e)) return NULL;

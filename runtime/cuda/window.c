@@ -4,7 +4,7 @@
 
 #include "ir/ops/op_id.h"
 
-enum { MOST_SIZE = 32 };
+enum { MOST_SIZE = 32 }; /* elements of a window */
 
 bool cuda_window_is_fixed(const struct node *n) {
   if ((n->op != OP_window_max && n->op != OP_window_put) || n->inputs[0]->type.dtype != DT_F32) return false;

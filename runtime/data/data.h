@@ -148,7 +148,7 @@ bool shards_stay_apart(struct arena *a, const int64_t *rows, int files, int work
 /* By its name; `out` may be NULL. */
 bool shard_find(const char *name, enum shard *out);
 
-/* Where batches may lie. */
+/* Where batches may lie, at multiples of 64 bytes. */
 struct batch_memory {
   void *(*alloc)(void *arg, size_t bytes); /* NULL returned: there is none */
   void (*free)(void *arg, void *data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loader: one thread copies the rows of coming batches, with others' help where images are decoded, into a ring of
- * buffers; the consumer takes and gives
- * back whole batches. Each slot of the ring goes free -> ready -> held -> free; batch n lies in slot n mod ring. */
+/* The loader: one thread copies the rows of coming batches, with others' help where images are decoded, into a ring
+ * of buffers; the consumer takes and gives back whole batches. Each slot of the ring goes free -> ready -> held ->
+ * free; batch n lies in slot n mod ring. */
 #include "runtime/data/loader.h"
 
 #include "base/thread.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A batch of LARGE bytes is worth other memory. */
+/* A batch of LARGE bytes is worth memory of the options, if they have some. */
 enum { ALIGNMENT = 64, RING = 4, RING_LIMIT = 1024, LARGE = 64 << 10 };
 
 enum slot_state { SLOT_FREE, SLOT_READY, SLOT_HELD };
@@ -31,7 +31,7 @@ struct loader {
   struct decoders *decoders;   /* of the thread; NULL: there are no images */
   struct slot *slots;
   struct content buffers;
-  void *given;    /* in place of that; NULL: nothing is */
+  void *given;    /* by the options' memory, in place of buffers; NULL: nothing */
   uint64_t taken; /* batches the consumer took */
 
   pthread_t thread;
