@@ -42,11 +42,13 @@ static void make_own(struct dgc_session *s, const char *path) {
   if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->own_files, real);
 }
 
-static enum dgc_status may_replace(struct dgc_session *s, const char *path, bool own) {
+/* `own` (NULL is allowed) knows of files that are the training's all the same. */
+static enum dgc_status may_replace(struct dgc_session *s, const char *path,
+                                   bool (*own)(struct dgc_session *s, const char *path)) {
   struct stat st;
   if (!path || (s->transport && s->transport->rank > 0)) return DGC_OK;
   bool holds = stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
-  if (holds && !s->options.overwrite && !own && !is_own(s, path)) {
+  if (holds && !s->options.overwrite && !is_own(s, path) && !(own && own(s, path))) {
     session_fail(s, DGC_USAGE, "%s is there already, and this training would replace it", path);
     diag_help(&s->diags, LOC_NONE, "--resume goes on from it, --overwrite begins anew");
     return DGC_USAGE;
@@ -257,22 +259,24 @@ static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const 
 static bool is_own_best(struct dgc_session *s, const char *path) {
   struct diags unread;
   struct saved saved;
-  struct stat st;
-  if (s->best.step >= 0) return true;
-  if (!path || !s->restored || stat(path, &st) != 0) return false;
-  diags_init(&unread, s->call);
-  struct checkpoint *c = checkpoint_load(s->call, path, &unread);
+  struct arena_guard guard;
+  if (s->best.step >= 0 || !s->restored) return s->best.step >= 0;
+  struct arena *a = arena_create_guarded(&guard); /* the file is as large as the model */
+  diags_init(&unread, a);
+  struct checkpoint *c = checkpoint_load(a, path, &unread);
   const char *model = c ? checkpoint_text(c, "model") : NULL;
-  return model && strcmp(model, s->model->name) == 0 && read_numbers(s, c, &saved) && saved.ours &&
-         saved.seed == s->options.seed && saved.best.step == saved.position.step &&
-         saved.position.step >= s->position.step;
+  bool own = model && strcmp(model, s->model->name) == 0 && read_numbers(s, c, &saved) && saved.ours &&
+             saved.seed == s->options.seed && saved.best.step == saved.position.step &&
+             saved.position.step >= s->position.step;
+  arena_destroy_guarded(a, &guard);
+  return own;
 }
 
 enum dgc_status session_may_save(struct dgc_session *s) {
   const struct options *o = &s->options;
   enum dgc_status status = session_files_apart(s, true);
-  if (!status) status = may_replace(s, o->checkpoint, false);
-  return status ? status : may_replace(s, o->keep_best, is_own_best(s, o->keep_best));
+  if (!status) status = may_replace(s, o->checkpoint, NULL);
+  return status ? status : may_replace(s, o->keep_best, is_own_best);
 }
 
 static enum dgc_status fit_options(struct dgc_session *s, const struct saved *saved, const char *path) {

@@ -95,8 +95,7 @@ __device__ static inline unsigned cell_of(const float *x, int step) {
   return tf32_of(x[0]);
 }
 
-/* n / d, where n * d < 2^32 and `by` is reciprocal_of(d). */
-__device__ static inline unsigned long long reciprocal_of(unsigned d) { return (1ull << 32) / d + 1; }
+/* n / d, where n * d < 2^32 and `by` is 2^32 / d, rounded up. */
 __device__ static inline unsigned divide(unsigned n, unsigned long long by) { return (unsigned)(n * by >> 32); }
 
 struct __align__(16) four_cells {

@@ -58,10 +58,12 @@ static bool sizes_of(const struct convolution *s, struct few *f) {
     f->low[i] = input ? (s->kernel[i + 1] - 1) * f->spread[i] - s->low[i + 1] : s->low[i + 1];
   }
   int64_t tall = (f->out[H] * f->step[H] + f->kernel[H] * f->spread[H]) / f->gap[H] + 2;
+  if (tall < f->seen[H]) tall = f->seen[H];
   int64_t pixels = tall * f->seen[W] > f->out[H] * f->out[W] ? tall * f->seen[W] : f->out[H] * f->out[W];
+  int64_t weights = f->columns * f->inner * f->kernel[H] * f->kernel[W];
   return s->batch > 0 && s->groups > 0 && s->groups < 1 << 16 && f->columns > 0 &&
          f->columns <= MOST_COLUMNS && f->inner > 0 && f->inner <= MOST_INNER &&
-         f->kernel[W] <= MOST_PLACES && pixels <= (1 << 30) / s->batch;
+         f->kernel[W] <= MOST_PLACES && weights <= (1 << 30) / s->groups && pixels <= (1 << 30) / s->batch;
 }
 
 static int64_t span(const struct few *f, int64_t run) {

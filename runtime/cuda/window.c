@@ -15,7 +15,9 @@ bool cuda_window_is_fixed(const struct node *n) {
   for (int i = 0; i < WINDOW_AXES; i++) {
     if (w.dilation[i] != 1 || w.input_dilation[i] != 1 || w.size[i] > MOST_SIZE || w.output[i] == 0)
       return false;
-    if (n->op == OP_window_put && (w.stride[i] != w.size[i] || w.low[i] < 0)) return false;
+    bool beside =
+        w.stride[i] == w.size[i] && w.low[i] >= 0 && w.low[i] < w.size[i]; /* no window is padding alone */
+    if (n->op == OP_window_put && !beside) return false;
     size *= w.size[i];
   }
   return size <= MOST_SIZE;
