@@ -58,12 +58,6 @@ static void run_gradient(void *const *args, const void *state) {
 
 #define F32 "#define TYPE float\n#define SUM float\n"
 
-static void fill_in(struct command *c, call_fn *run, const void *state) {
-  c->kind = COMMAND_CALL;
-  c->call = run;
-  c->state = state;
-}
-
 static bool prepare_gradient(struct cuda_engine *e, struct arena *a, const struct node *n, int device,
                              struct command *c, struct diags *d) {
 #define TEXT(how, width, of_keys) F32 how "#define WIDTH " #width "\n#define OF_KEYS " #of_keys "\n"
@@ -86,7 +80,9 @@ static bool prepare_gradient(struct cuda_engine *e, struct arena *a, const struc
   *call = (struct gradient_call){.queries = cuda_leaf_call(e, a, &queries, device, d),
                                  .rows = &e->devices[device].scratch[SCRATCH_A].data};
   if (!call->queries || !(call->keys = cuda_leaf_call(e, a, &keys, device, d))) return false;
-  fill_in(c, run_gradient, call);
+  c->kind = COMMAND_CALL;
+  c->call = run_gradient;
+  c->state = call;
   return cuda_scratch(e, device, SCRATCH_A, (size_t)(s.batch * s.heads * s.queries * ROW_BYTES), d);
 }
 
@@ -103,9 +99,7 @@ static bool prepare_value(struct cuda_engine *e, struct arena *a, const struct n
   struct leaf_launch how = by_tensor_cores(e)
                                ? launch_of(n, "attention_tensor", tensor[by_width(&s)], s.queries, HIGH, 0)
                                : launch_of(n, "attention_tiles", tiles[by_width(&s)], s.queries, OWN, 0);
-  struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
-  fill_in(c, cuda_run_leaf, call);
-  return call != NULL;
+  return cuda_call_leaf(e, a, &how, device, c, d);
 }
 
 bool cuda_leaf_attention(struct cuda_engine *e, struct arena *a, const struct step *step, int device,

@@ -183,6 +183,22 @@ static void run_pieces(void *const *args, const void *state) {
   cuda_run_leaf((void *[]){parts, args[2]}, c->join);
 }
 
+bool cuda_call_pieces(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int64_t pieces,
+                      int64_t count, int lanes, int device, struct command *c, struct diags *d) {
+  if (pieces == 1) return cuda_call_leaf(e, a, how, device, c, d);
+  const char *types =
+      arena_printf(e->arena, "#define TYPE float\n#define SUM float\n#define LANES %d\n", lanes);
+  struct leaf_launch join = {
+      .name = "conv_join", .types = types, .nargs = 2, .threads = count * lanes, .numbers = {count, pieces}};
+  struct conv_call *both = arena_new(a, struct conv_call);
+  *both = (struct conv_call){cuda_leaf_call(e, a, how, device, d), cuda_leaf_call(e, a, &join, device, d),
+                             &e->devices[device].scratch[SCRATCH_A].data};
+  c->kind = COMMAND_CALL;
+  c->call = run_pieces;
+  c->state = both;
+  return both->parts && both->join && cuda_scratch(e, device, SCRATCH_A, (size_t)(pieces * count * 4), d);
+}
+
 /* Whether tensor cores are the faster way although channels and filters are few: y of ResNet-20's 16 takes 25 us by
  * tiles and 36 by conv_few (H200, TF32), that of its 3 channels 20 either way. */
 static bool fills_tiles(const struct convolution *s) { return s->channels > 8 && s->filters > 8; }
@@ -204,21 +220,5 @@ bool cuda_leaf_conv(struct cuda_engine *e, struct arena *a, const struct step *s
   memcpy(how.numbers, &s, sizeof s);
   const int64_t more[] = {cut.count, cut.pixels, t.across, t.down, t.count * cut.count};
   memcpy(how.numbers + sizeof s / sizeof *how.numbers, more, sizeof more);
-  struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
-  c->kind = COMMAND_CALL;
-  c->call = cuda_run_leaf;
-  c->state = call;
-  if (!call || cut.count == 1) return call != NULL;
-  int64_t count = type_count(&n->type);
-  struct leaf_launch join = {.name = "conv_join",
-                             .types = "#define TYPE float\n#define SUM float\n",
-                             .nargs = 2,
-                             .threads = count * 8,
-                             .numbers = {count, cut.count}};
-  struct conv_call *both = arena_new(a, struct conv_call);
-  *both = (struct conv_call){call, cuda_leaf_call(e, a, &join, device, d),
-                             &e->devices[device].scratch[SCRATCH_A].data};
-  c->call = run_pieces;
-  c->state = both;
-  return both->join && cuda_scratch(e, device, SCRATCH_A, (size_t)(cut.count * count * 4), d);
+  return cuda_call_pieces(e, a, &how, cut.count, type_count(&n->type), 8, device, c, d);
 }

@@ -195,18 +195,6 @@ static int64_t pieces_of(const struct few *f, int64_t rows, int64_t bytes, int64
   return up(rows, *piece);
 }
 
-struct few_call {
-  const struct leaf_call *parts, *join;
-  const CUdeviceptr *scratch;
-};
-
-static void run_pieces(void *const *args, const void *state) {
-  const struct few_call *c = state;
-  void *parts = (void *)(uintptr_t)*c->scratch;
-  cuda_run_leaf((void *[]){args[0], args[1], parts}, c->parts);
-  cuda_run_leaf((void *[]){parts, args[2]}, c->join);
-}
-
 bool cuda_leaf_conv_few(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                         struct command *c, struct diags *d) {
   const struct node *n = step->node;
@@ -221,20 +209,5 @@ bool cuda_leaf_conv_few(struct cuda_engine *e, struct arena *a, const struct ste
   memcpy(how.numbers, &s, sizeof s);
   how.numbers[sizeof s / sizeof *how.numbers] = pieces;
   how.numbers[sizeof s / sizeof *how.numbers + 1] = piece;
-  struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
-  c->kind = COMMAND_CALL;
-  c->call = cuda_run_leaf;
-  c->state = call;
-  if (!call || pieces == 1) return call != NULL;
-  struct leaf_launch join = {.name = "conv_join",
-                             .types = "#define TYPE float\n#define SUM float\n#define LANES 32\n",
-                             .nargs = 2,
-                             .threads = count * 32,
-                             .numbers = {count, pieces}};
-  struct few_call *both = arena_new(a, struct few_call);
-  *both = (struct few_call){call, cuda_leaf_call(e, a, &join, device, d),
-                            &e->devices[device].scratch[SCRATCH_A].data};
-  c->call = run_pieces;
-  c->state = both;
-  return both->join && cuda_scratch(e, device, SCRATCH_A, (size_t)(pieces * count * 4), d);
+  return cuda_call_pieces(e, a, &how, pieces, count, 32, device, c, d);
 }

@@ -57,6 +57,13 @@ struct leaf_call *cuda_leaf_call(struct cuda_engine *e, struct arena *a, const s
                                  int device, struct diags *d);
 /* The call of a command whose state it is, of `nargs` places. */
 void cuda_run_leaf(void *const *args, const void *leaf_call);
+/* Fills in a command that is this call. Its state lives in `a`; false after an error in `d`. */
+bool cuda_call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int device,
+                    struct command *c, struct diags *d);
+/* The same of a convolution whose call gives so many `pieces` of each of its `count` elements of f32, which
+ * kernels/cuda/conv_join.cu then adds up, `lanes` threads for each; a single piece is the result. */
+bool cuda_call_pieces(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int64_t pieces,
+                      int64_t count, int lanes, int device, struct command *c, struct diags *d);
 
 /* Of mma.sync: all cards. */
 bool cuda_has_tensor_cores(const struct cuda_engine *e);

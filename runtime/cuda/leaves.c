@@ -89,8 +89,8 @@ struct leaf_call *cuda_leaf_call(struct cuda_engine *e, struct arena *a, const s
   return call;
 }
 
-static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int device,
-                      struct command *c, struct diags *d) {
+bool cuda_call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int device,
+                    struct command *c, struct diags *d) {
   struct leaf_call *call = cuda_leaf_call(e, a, how, device, d);
   c->kind = COMMAND_CALL;
   c->call = cuda_run_leaf;
@@ -142,7 +142,7 @@ bool cuda_integer_product(struct cuda_engine *e, struct arena *a, const struct p
                             .numbers = {p->batch, p->m, p->n, p->k, p->transpose_a ? 1 : p->k,
                                         p->transpose_a ? p->m : 1, p->transpose_b ? 1 : p->n,
                                         p->transpose_b ? p->k : 1}};
-  return call_leaf(e, a, &how, device, c, d);
+  return cuda_call_leaf(e, a, &how, device, c, d);
 }
 
 bool cuda_has_tensor_cores(const struct cuda_engine *e) {
@@ -166,5 +166,5 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
                             .begins = op->in_place - 1,
                             .bytes = op->in_place ? (size_t)type_bytes(&n->type) : 0};
   how.threads = op->numbers(n, how.numbers);
-  return call_leaf(e, a, &how, device, c, d);
+  return cuda_call_leaf(e, a, &how, device, c, d);
 }

@@ -60,9 +60,5 @@ bool cuda_leaf_window(struct cuda_engine *e, struct arena *a, const struct step 
                             .missing = !put,
                             .threads = w.batch * high[0] * high[1] * columns * (w.channels / vec)};
   op_of(n)->numbers(n, how.numbers);
-  struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
-  c->kind = COMMAND_CALL;
-  c->call = cuda_run_leaf;
-  c->state = call;
-  return call != NULL;
+  return cuda_call_leaf(e, a, &how, device, c, d);
 }
