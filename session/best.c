@@ -94,3 +94,11 @@ void session_say_impatient(struct dgc_session *s) {
         (long long)b->step, s->options.keep_best ? ", which is in " : "",
         s->options.keep_best ? s->options.keep_best : "");
 }
+
+bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step) {
+  const struct best_so_far *b = &s->best;
+  if (!b->what || b->step < 0) return false;
+  *metric = (struct dgc_metric){s->val_names[b->metric], b->value};
+  *step = b->step;
+  return true;
+}

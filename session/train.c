@@ -41,10 +41,10 @@ struct training {
   bool told;                /* that the training ends */
   bool alone;               /* the other processes are in their steps: nothing is done that takes them all */
   bool kept;                /* the best is on its way to the disk, or was */
-  int64_t rows, first_step, saved_step;
-  int64_t saved_evaluated; /* and with which evaluation */
-  bool stop;               /* on_progress wants it */
-  bool stopped;            /* dgc_stop was called */
+  int64_t rows, first_step;
+  int64_t saved_step; /* -1: it has saved none */
+  bool stop;          /* on_progress wants it */
+  bool stopped;       /* dgc_stop was called */
   unsigned own; /* what this process wants, where steps have no order: the others do not know of it yet */
   bool lost;    /* another process does not answer */
   bool unsaved; /* what was to be saved could not be */
@@ -179,7 +179,7 @@ static enum dgc_status begin_save(struct training *t) {
   uint64_t begin = clock_ns();
   if (!status) status = session_save_begin(s, s->options.checkpoint, !s->options.allow_nan);
   trace_span(s, "checkpoint", begin);
-  if (!status) t->saved_step = s->position.step, t->saved_evaluated = s->best.evaluated;
+  if (!status) t->saved_step = s->position.step;
   t->saving = true;
   t->due = false;
   t->saved = clock_seconds();
@@ -188,8 +188,7 @@ static enum dgc_status begin_save(struct training *t) {
 
 /* The present step is saved when it returns. */
 static enum dgc_status save(struct training *t) {
-  const struct dgc_session *s = t->s;
-  bool begun = t->saving && t->saved_step == s->position.step && t->saved_evaluated == s->best.evaluated;
+  bool begun = t->saving && t->saved_step == t->s->position.step;
   enum dgc_status status = begun ? DGC_OK : begin_save(t);
   if (!status && t->saving) status = session_save_end(t->s, t->s->options.checkpoint);
   t->saving = false;
@@ -486,8 +485,8 @@ static enum dgc_status train_over(struct training *t) {
                               .epoch = s->position.epoch,
                               .index = s->position.index,
                               .memory = session_batch_memory(s)};
-  t->first_step = t->saved_step = s->begun = s->position.step;
-  t->saved_evaluated = s->best.evaluated;
+  t->first_step = s->begun = s->position.step;
+  t->saved_step = -1; /* that was another training, which knew of no evaluation that comes first here */
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
   if (s->free) session_free_loader(s, &lo);
   enum dgc_status status = s->free ? DGC_OK : session_shard(s, &lo);
@@ -590,13 +589,5 @@ static enum dgc_status train_alone(struct dgc_session *s) {
 }
 
 int64_t dgc_step(const struct dgc_session *s) { return s->position.step; }
-
-bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step) {
-  const struct best_so_far *b = &s->best;
-  if (!b->what || b->step < 0) return false;
-  *metric = (struct dgc_metric){s->val_names[b->metric], b->value};
-  *step = b->step;
-  return true;
-}
 
 enum dgc_status dgc_train(struct dgc_session *s) { CALL(s, train_alone(s)); }

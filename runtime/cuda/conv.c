@@ -186,8 +186,9 @@ static void run_pieces(void *const *args, const void *state) {
 bool cuda_call_pieces(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int64_t pieces,
                       int64_t count, int lanes, int device, struct command *c, struct diags *d) {
   if (pieces == 1) return cuda_call_leaf(e, a, how, device, c, d);
-  const char *types =
-      arena_printf(e->arena, "#define TYPE float\n#define SUM float\n#define LANES %d\n", lanes);
+#define TYPES "#define TYPE float\n#define SUM float\n"
+  const char *types = lanes == 32 ? TYPES "#define LANES 32\n" : TYPES;
+#undef TYPES
   struct leaf_launch join = {
       .name = "conv_join", .types = types, .nargs = 2, .threads = count * lanes, .numbers = {count, pieces}};
   struct conv_call *both = arena_new(a, struct conv_call);

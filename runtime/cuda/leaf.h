@@ -61,7 +61,7 @@ void cuda_run_leaf(void *const *args, const void *leaf_call);
 bool cuda_call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int device,
                     struct command *c, struct diags *d);
 /* The same of a convolution whose call gives so many `pieces` of each of its `count` elements of f32, which
- * kernels/cuda/conv_join.cu then adds up, `lanes` threads for each; a single piece is the result. */
+ * kernels/cuda/conv_join.cu then adds up, `lanes` threads for each, 8 or 32; a single piece is the result. */
 bool cuda_call_pieces(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int64_t pieces,
                       int64_t count, int lanes, int device, struct command *c, struct diags *d);
 
