@@ -10,16 +10,13 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 
-#include <immintrin.h>
+#include "kernels/cpu/amx_tiles.h"
+
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define AMX        __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl")))
-#define INLINE_AMX AMX __attribute__((always_inline)) static inline
-
-enum { LANES = 16, BLOCK = 2 * LANES, DEPTH = 32, TILE = LANES * DEPTH }; /* of bfloat16 values */
-enum { DEEP = 512, WIDE = 1024, HIGH = 256 };                             /* what is packed at a time */
+enum { DEEP = 512, WIDE = 1024, HIGH = 256 }; /* what is packed at a time */
 _Static_assert(AMX_ROOM == 2 * DEEP * (WIDE + HIGH) + (32 << 10),
                "the packed operands, and some lines between");
 
@@ -36,68 +33,6 @@ bool amx_can(void) {
   }
   return known;
 }
-
-/* Of a matrix of 16 x 16 words the transposed one: of pairs of words, of pairs of these, and so on. */
-INLINE_AMX void turn(__m512i r[LANES]) {
-  __m512i t[LANES];
-  for (int i = 0; i < LANES; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < LANES; i += 4) {
-    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  enum { EVEN = 0x88, ODD = 0xdd }; /* quarters of both operands */
-  for (int i = 0; i < 4; i++) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[4 + i], EVEN);
-    t[4 + i] = _mm512_shuffle_i32x4(r[i], r[4 + i], ODD);
-    t[8 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], EVEN);
-    t[12 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], ODD);
-  }
-  for (int i = 0; i < 4; i++) {
-    r[i] = _mm512_shuffle_i32x4(t[i], t[8 + i], EVEN);
-    r[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], EVEN);
-    r[8 + i] = _mm512_shuffle_i32x4(t[i], t[8 + i], ODD);
-    r[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], ODD);
-  }
-}
-
-/* An operand: rows of A or columns of B are lanes. */
-struct amx_operand {
-  const uint16_t *at;
-  int64_t row;
-  bool across;   /* the lanes of one k lie side by side, else the k of a lane */
-  bool by_pairs; /* a row of a tile is a pair of k, else a lane */
-};
-
-/* A tile of up to 16 lanes, perhaps of none, and 32 k; 0 for the others. */
-INLINE_AMX void pack_tile(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
-                          uint16_t *to) {
-  const uint16_t *from = o->across ? o->at + k * o->row + lane : o->at + lane * o->row + k;
-  __mmask16 halves = (__mmask16)(lanes <= 0 ? 0 : lanes < LANES ? (1U << lanes) - 1 : 0xffff);
-  __mmask32 words = depth < DEPTH ? (1U << depth) - 1 : 0xffffffffU;
-  __m512i r[LANES];
-  for (int i = 0; i < LANES; i++) {
-    if (o->across) {
-      const uint16_t *line = from + 2 * i * o->row;
-      __mmask16 second = 2 * i + 1 < depth ? halves : 0;
-      __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(2 * i < depth ? halves : 0, line));
-      __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(second, line + o->row));
-      r[i] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
-    } else {
-      r[i] = _mm512_maskz_loadu_epi16(i < lanes ? words : 0, from + i * o->row);
-    }
-  }
-  if (o->across != o->by_pairs) turn(r);
-  for (int i = 0; i < LANES; i++) _mm512_store_si512(to + i * DEPTH, r[i]);
-}
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static int64_t tiles_of(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
 /* Lanes from `lane` on, of k from `k` on, to an even number of tiles across. In the order in which they lie. */
 AMX static void pack(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
@@ -170,19 +105,6 @@ AMX static void multiply_packed(const uint16_t *a, const uint16_t *b, int64_t hi
     }
 }
 
-/* All tiles have 16 rows of 64 bytes. */
-AMX static void begin(void) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-  } shapes = {.palette = 1};
-  for (int i = 0; i < 8; i++) shapes.bytes[i] = 64, shapes.rows[i] = LANES;
-  _tile_loadconfig(&shapes);
-}
-
-static int64_t up(int64_t count, int64_t to) { return tiles_of(count, to) * to; }
-
 int64_t amx_packed_count(int64_t n, int64_t k) { return up(n, BLOCK) * up(k, DEPTH); }
 
 /* For so many k, the panels of all columns; then those of the next k. */
@@ -205,7 +127,7 @@ AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint
   uint16_t *packed_b = room, *packed_a = packed_b + DEEP * WIDE + 4096;
   if (p->k == 0)
     for (int64_t i = 0; i < p->m; i++) memset(c + i * p->c_row, 0, (size_t)p->n * sizeof *c);
-  begin();
+  begin_tiles();
   for (int64_t j = 0; j < p->n; j += WIDE)
     for (int64_t k = 0; k < p->k; k += DEEP) {
       int64_t wide = least(p->n - j, WIDE), depth = least(p->k - k, DEEP);
