@@ -250,8 +250,10 @@ const char *str_closest(const char *word, const char *const *candidates, size_t 
   if (len > MAX_WORD) return NULL;
   const char *best = NULL;
   int limit = len < 3 ? 1 : (int)len / 3; /* one slip in three letters is meant */
+  for (size_t i = 0; i < count; i++)
+    if (same_but_case(word, candidates[i]) || is_same_word(word, len, candidates[i], strlen(candidates[i])))
+      return candidates[i];
   for (size_t i = 0; i < count; i++) {
-    if (same_but_case(word, candidates[i])) return candidates[i];
     int distance = str_distance(word, candidates[i]);
     if (distance > limit || (size_t)distance >= len) continue;
     best = candidates[i];

@@ -65,6 +65,7 @@ static struct value draw(struct resolver *r, enum op_id op, struct value *args, 
   if (!value_as_type(r, &args[0], &t)) return value_error();
   if (!dtype_is_float((enum dtype)t.dtype)) {
     report(r, args[0].at, "random numbers are f32 or f64, not %s", type_text(r->arena, &t));
+    report_help(r, "what they are joined with is converted before: `cast(x, f32)`");
     return value_error();
   }
   const char *path = role_path(r, role);

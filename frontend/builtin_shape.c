@@ -107,6 +107,12 @@ static struct node **tensors_of(struct resolver *r, const struct value *v, int *
   return x;
 }
 
+static enum dtype wider(enum dtype a, enum dtype b) {
+  if (dtype_is_float(a) != dtype_is_float(b)) return dtype_is_float(a) ? a : b;
+  if (a == DT_BOOL || b == DT_BOOL) return a == DT_BOOL ? b : a;
+  return dtype_size(a) >= dtype_size(b) ? a : b;
+}
+
 static bool join(struct resolver *r, const struct value *list, struct node **x, int n, int axis,
                  struct loc loc) {
   for (int i = 0; i < n; i++) {
@@ -117,6 +123,11 @@ static bool join(struct resolver *r, const struct value *list, struct node **x, 
            type_text(r->arena, &x[i]->type), axis >= 0 ? arena_printf(r->arena, " along axis %d", axis) : "");
     report_value(r, &list->list.items[0]);
     report_value(r, &list->list.items[i]);
+    if (a.dtype != b.dtype)
+      report_help(r, "types are never converted silently: write `cast(x, %s)`",
+                  dtype_name(wider((enum dtype)a.dtype, (enum dtype)b.dtype)));
+    else if (axis >= 0 && a.rank != b.rank)
+      report_help(r, "`expand(x, %d)` gives a tensor one more axis there", axis);
     return false;
   }
   return true;

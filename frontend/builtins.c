@@ -26,6 +26,7 @@ bool value_axis(struct resolver *r, const struct value *v, int rank, int *out) {
   int64_t axis = v->i < 0 ? v->i + rank : v->i;
   if (axis < 0 || axis >= rank) {
     report(r, v->at, "there is no axis %lld: the tensor has %d", (long long)v->i, rank);
+    if (axis == rank) report_help(r, "axes are counted from 0; `stack([x, y], axis = %d)` makes one", rank);
     return false;
   }
   *out = (int)axis;

@@ -119,6 +119,24 @@ static void warn_probabilities(struct resolver *r, const struct signature *s, co
   }
 }
 
+/* A function of the library that takes what a model says first, and the labels behind it, as others do not. */
+static bool report_turned_round(struct resolver *r, const struct signature *s, const struct expr *e,
+                                const struct value *callee, const struct value *args) {
+  static const char *const first[] = {"logits", "scores"};
+  if (is_library(r, e->loc) || s->count < 2 || callee->kind != VALUE_FUNCTION) return false;
+  if (!is_library(r, callee->function->def->loc) || strcmp(s->params[1], "label") != 0) return false;
+  bool known = false;
+  for (size_t i = 0; i < sizeof first / sizeof *first; i++) known |= strcmp(s->params[0], first[i]) == 0;
+  if (!known || args[0].kind != VALUE_TENSOR || args[1].kind != VALUE_TENSOR) return false;
+  enum dtype has = args[0].tensor.node->type.dtype;
+  if (dtype_is_float(has) || !dtype_is_float(args[1].tensor.node->type.dtype)) return false;
+  report(r, args[0].at, "`%s` of `%s` are f32 or f64, not %s", s->params[0], s->name,
+         type_text(r->arena, &args[0].tensor.node->type));
+  report_value(r, &args[0]);
+  report_help(r, "what the model says stands first: `%s(%s, label)`", s->name, s->params[0]);
+  return true;
+}
+
 /* A parameter that there is not: what to write. */
 static void help_parameter(struct resolver *r, const struct signature *s, const char *name) {
   const char *whole = arena_printf(r->arena, "%s.%s", s->name, name);
@@ -154,10 +172,14 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
       note_signature(r, s, callee);
       ok = false;
     } else if (at >= s->count) {
-      report(r, a->loc, "%s `%s` takes %d argument%s, not %d", s->what, s->name, s->count,
-             s->count == 1 ? "" : "s", e->items.count);
+      int most = s->count - making;
+      report(r, a->loc, "%s `%s%s` takes %d argument%s, not %d", s->what, s->name, making ? ".new" : "", most,
+             most == 1 ? "" : "s", e->items.count);
       note_signature(r, s, callee);
-      help_too_many(r, s, callee);
+      if (making)
+        report_help(r, "what is made takes `%s` when it is called", s->params[0]);
+      else
+        help_too_many(r, s, callee);
       return false;
     } else if (is_given(s, at)) {
       report(r, a->loc, "`%s` of `%s` was given when the layer was made", s->params[at], s->name);
@@ -195,7 +217,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     if (out[i].kind == VALUE_ERROR || (p && report_no_function(r, f, p, &out[i]))) ok = false;
   }
   if (ok) warn_probabilities(r, s, e, callee, out);
-  return ok;
+  return ok && !report_turned_round(r, s, e, callee, out);
 }
 
 bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,

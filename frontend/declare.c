@@ -415,6 +415,8 @@ void declare_data(struct resolver *r, const struct stmt *s) {
   const char *split = s->names.first->text;
   if (strcmp(split, "train") != 0 && strcmp(split, "test") != 0) {
     report(r, s->names.first->loc, "data is for `train` or `test`, not `%s`", split);
+    report_help(
+        r, "what is evaluated stands in `data test { }`, and --eval-rows A:B takes rows of `data train`");
     return;
   }
   if (r->run != RUN_TRAIN) return;

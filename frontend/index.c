@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What square brackets mean: a type behind an element type, an item of a list, a part of a tensor. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -98,7 +99,11 @@ bool eval_type(struct resolver *r, const struct expr *e, struct type *out) {
     report(r, base->loc, "unknown type `%s`", base->name);
     const char *names[DT_COUNT];
     for (int d = 0; d < DT_COUNT; d++) names[d] = dtype_name((enum dtype)d);
-    report_closest(r, base->name, names, DT_COUNT);
+    const char *instead = elsewhere_instead(base->name, strlen(base->name));
+    if (instead)
+      report_help(r, "%s", instead);
+    else
+      report_closest(r, base->name, names, DT_COUNT);
     return false;
   }
   enum dtype d;
@@ -253,6 +258,8 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
     if (!all && (size < 0 || dim_is_whole(size))) {
       report(r, q->loc, "the batch axis cannot be cut: its rows lie on different towers");
       report_value(r, base);
+      if (t.rank > 1 && axis == 0)
+        report_help(r, "the batch is the first axis: `x[:, i]` is what each row has at place i");
       return value_error();
     }
     if (all) {

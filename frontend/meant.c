@@ -82,6 +82,29 @@ static const char *method(const struct puzzle *p, struct arena *a) {
   return instead ? instead : elsewhere_parameter(arena_strndup(a, word, len));
 }
 
+/* Names with points between them are all that the line has before `at`. */
+static bool is_one_path(const struct puzzle *p) {
+  if (!p->first || p->depth == 0 || p->line >= p->at) return false;
+  return p->line + strspn(p->line, LETTERS "0123456789.") >= p->at;
+}
+
+static bool is_scan(const struct puzzle *p) {
+  for (const char *at = p->line; (at = strstr(at, "scan")) && at < p->at; at++)
+    if ((at == p->line || !strchr(LETTERS, at[-1])) && !strchr(LETTERS, at[4])) return true;
+  return false;
+}
+
+/* Whether the line before begins with `train`, and has no `with`. */
+static bool is_behind_train(const struct puzzle *p) {
+  const char *end = p->line;
+  while (end > p->begin && strchr(" \t\r\n", end[-1])) end--;
+  const char *begin = end;
+  while (begin > p->begin && begin[-1] != '\n') begin--;
+  begin += strspn(begin, " \t");
+  const char *with = strstr(begin, " with ");
+  return strncmp(begin, "train", 5) == 0 && !strchr(LETTERS, begin[5]) && (!with || with > end);
+}
+
 static const char *of_line(const struct puzzle *p, struct arena *a) {
   size_t n;
   const char *help = changed(p, a);
@@ -96,6 +119,8 @@ static const char *of_line(const struct puzzle *p, struct arena *a) {
     return elsewhere_statement(p->at, p->here);
   if (is_behind(p, "lambda")) return elsewhere_statement("lambda", strlen("lambda"));
   if (!first && is_word(p->at, p->here, "is")) return "values are compared by `==` and `!=`";
+  if (first && is_word(p->at, p->here, "with") && is_behind_train(p))
+    return "it stands on the line of its `train`, which goes on inside of brackets: `train loss with [...]`";
   if (first && is_word(p->at, p->here, "with"))
     return "what runs elsewhere stands in `on \"/gpu:0\" { }`, and gradients end at `stop_gradient(x)`";
   if (!first && p->here && p->at[p->here] == '.' && last == '=' && p->here < 7)
@@ -110,6 +135,10 @@ static const char *of_line(const struct puzzle *p, struct arena *a) {
   if (c && strchr("<>=!", c) && is_operand(last) && strcspn(p->line, "<>=!") < (size_t)(p->at - p->line))
     return "two comparisons are joined: `a < b and b < c`";
   if (c == '-' && p->at[1] == '>') return "what it gives is not said: `function f(x) { return ... }`";
+  if (is_word(p->at, p->here, "in") && is_scan(p))
+    return "what is carried stands before `over`: `scan h over x_t in x { }`";
+  if (c && strchr(".(", c) && is_one_path(p))
+    return "a value is bound, `x = f(x)`, or given back, `return f(x)`";
   if (c == '{' && last && strchr("=(,[", last))
     return "a list stands in `[ ]`; values by name are statements of their own";
   if (c == '[' && is_one_name(p, &n))

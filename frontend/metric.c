@@ -230,7 +230,9 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
   if (n->type.rank != 0) {
     report(r, loc, "a metric is a scalar, not %s", type_text(r->arena, &n->type));
     report_value(r, v);
-    report_help(r, "end it in `mean(...)` or `sum(...)`");
+    bool whole = n->type.dim[0] >= 0;
+    report_help(r, whole ? "it is one figure, as `x[0]`; a table of them is made of what `dgc predict` writes"
+                         : "end it in `mean(...)` or `sum(...)`");
     return;
   }
   if (map_get(&r->outputs, name)) {

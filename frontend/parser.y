@@ -463,6 +463,14 @@ static bool is_left_open(const struct parser *p, struct loc loc) {
   return open > 0;
 }
 
+/* Whether the rest of the line opens brackets that it does not close. */
+static bool opens(struct loc loc) {
+  int open = 0;
+  for (const char *at = loc.source->text + loc.begin; *at && *at != '\n' && *at != '#'; at++)
+    open += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+  return open > 0;
+}
+
 /* Help where an open bracket holds what it cannot. */
 static void help_in_bracket(struct parser *p, char bracket, yysymbol_kind_t token, char found) {
   if (help_with_call(p)) return;
@@ -470,8 +478,23 @@ static void help_in_bracket(struct parser *p, char bracket, yysymbol_kind_t toke
     diag_help(p->diags, LOC_NONE, "a list grows in a loop: `list = [...list, item]` in `for i in 0..n { }`");
   if (bracket == '(' && found == ':') diag_help(p->diags, LOC_NONE, "an argument is given by name as `name = value`");
   if (bracket == '(' && found == ',') diag_help(p->diags, LOC_NONE, "a list stands in `[ ]`");
+  if (found == '/')
+    diag_help(p->diags, LOC_NONE, "integers that divide are `a / b`; `floor_div(a, b)` of tensors rounds down");
   if (found == '{') diag_help(p->diags, LOC_NONE, "a list stands in `[ ]`, and arguments by name are `name = value`");
   if (found == '*') diag_help(p->diags, LOC_NONE, "a list's items are spread in another one: `[...list, item]`");
+}
+
+/* `metrics accuracy = ...`: what the first of two words is for. */
+static const char *statement_meant(struct parser *p, struct loc loc) {
+  static const char *const words[] = {"use", "layer", "function", "initializer", "optimizer", "model", "input", "var",
+                                      "state", "return", "for", "scan", "if", "train", "metric", "predict", "data", "strategy"};
+  const char *text = loc.source->text, *at = text + loc.begin, *line = at;
+  while (line > text && line[-1] != '\n') line--;
+  line += strspn(line, " \t");
+  size_t n = strspn(line, NAME_LETTERS);
+  if (!n || line >= at || line + n + strspn(line + n, " \t") != at) return NULL;
+  const char *word = arena_strndup(p->arena, line, n), *meant = str_closest(word, words, sizeof words / sizeof *words);
+  return meant && strcmp(meant, word) != 0 ? meant : NULL;
 }
 
 static bool is_definition(yysymbol_kind_t word) {
@@ -511,12 +534,14 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     if (found == YYSYMBOL_YYEOF && p->depth) diag_note(p->diags, p->open[p->depth], "this `{` is not closed");
   }
   bool helped = !closing && help_with_line(p, found, loc);
+  if (found == YYSYMBOL_WITH && !closing) p->inside = opens(loc);
   if (found == YYSYMBOL_NAME && !closing && !helped) {
     static const char *const words[] = {"use", "layer", "function", "initializer", "optimizer", "model", "input", "var",
                                         "state", "return", "for", "scan", "in", "if", "else", "train", "with", "over", "metric",
                                         "predict", "data", "strategy"};
     const char *word = ast_text(p, loc, (struct slice){loc.source->text + loc.begin, loc.end - loc.begin});
-    const char *meant = str_closest(word, words, sizeof words / sizeof *words);
+    const char *meant = statement_meant(p, loc);
+    if (!meant) meant = str_closest(word, words, sizeof words / sizeof *words);
     if (meant) diag_help(p->diags, LOC_NONE, "did you mean `%s`?", meant);
   }
   size_t behind = loc.end + strspn(loc.source->text + loc.end, " \t"), letters = strspn(loc.source->text + behind, NAME_LETTERS);

@@ -198,6 +198,9 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
     else if (value_is_scalar(v) && b && b->value.kind == VALUE_DTYPE)
       report_help(r, "write `broadcast(cast(%s, %s), shape(x))`", value_text(r->arena, v),
                   dtype_name(b->value.dtype));
+    else if (v->kind == VALUE_LIST && v->list.count && v->list.items[0].kind == VALUE_TENSOR)
+      report_help(
+          r, "`stack(list, axis = 1)` makes one tensor of a list, `concat(list, axis)` joins along an axis");
     else if (is_one_a_row(e) && (value_is_scalar(v) || v->kind == VALUE_LIST))
       report_help(r, "it has one for each row, as `input %s : i32[B]` has", p->name);
     return false;

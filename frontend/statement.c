@@ -95,6 +95,9 @@ static void run_for(struct resolver *r, const struct stmt *s) {
     if (list.kind != VALUE_ERROR) {
       report(r, s->value->loc, "a loop goes over a range or a list, not %s", value_describe(r->arena, &list));
       if (list.kind == VALUE_INT) report_help(r, "write `0..%lld`", (long long)list.i);
+      if (list.kind == VALUE_TENSOR)
+        report_help(r, "over a tensor goes a loop at run time: `ys = scan over %s in x { return ... }`",
+                    s->names.first->text);
     }
     return;
   }
@@ -127,6 +130,12 @@ static void run_return(struct resolver *r, const struct stmt *s) {
 }
 
 /* Which definitions a statement may stand in. */
+/* What is none has an error of its own. */
+static bool is_variable(struct resolver *r, const struct stmt *s) {
+  struct binding *b = scope_find(r, s->names.first->text);
+  return b && b->value.kind == VALUE_TENSOR && b->value.tensor.variable;
+}
+
 static bool belongs(struct resolver *r, const struct stmt *s) {
   enum def_kind kind = r->frame->function->def->kind;
   const char *wrong = NULL;
@@ -151,7 +160,8 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
     break;
   case STMT_ASSIGN:
   case STMT_ADD:
-    if (r->scans) wrong = "does not stand in a `scan`: a variable is assigned once a step of training";
+    if (r->scans && is_variable(r, s))
+      wrong = "does not stand in a `scan`: a variable is assigned once a step of training";
     if (kind == DEF_INITIALIZER) wrong = "does not stand in an initializer: it assigns";
     break;
   case STMT_BIND:

@@ -145,6 +145,8 @@ static const struct function *optimizer_of(struct resolver *r, const struct expr
   report(r, call->base->loc, "behind `with` stands an optimizer, not %s", value_describe(r->arena, callee));
   if (callee->kind == VALUE_STRING)
     report_help(r, "without quotes: `%s()`", lower_case(r->arena, callee->string));
+  if (callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_FUNCTION)
+    report_help(r, "a rate that changes stands in an optimizer: `sgd(%s(...))`", callee->function->def->name);
   return NULL;
 }
 
@@ -491,6 +493,7 @@ void run_assign(struct resolver *r, const struct stmt *s) {
     report(r, name->loc, "`%s` is no variable: `%s` changes variables, `=` binds a name", name->text,
            s->kind == STMT_ADD ? "+=" : "<-");
     report_note(r, b->loc, "it is bound here");
+    if (s->kind == STMT_ADD) report_help(r, "write `%s = %s + ...`", name->text, name->text);
     return;
   }
   if (r->run != RUN_TRAIN || !may_write(r, s, v)) return;

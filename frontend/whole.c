@@ -63,6 +63,25 @@ bool gather_for_product(struct resolver *r, struct node **a, struct node **b, st
   return !inner || (*a = all_rows(r, *a, loc));
 }
 
+/* Rows with a different number of axes behind the batch. */
+static void help_axes(struct resolver *r, struct node *const *x, int n) {
+  const struct type *few = NULL, *many = NULL;
+  for (int i = 0; i < n; i++) {
+    const struct type *t = &x[i]->type;
+    if (type_batch_axis(t) != 0) continue;
+    if (!few || t->rank < few->rank) few = t;
+    if (!many || t->rank > many->rank) many = t;
+  }
+  if (!few || few->rank == many->rank || many->rank < 3 || type_has_whole(many)) return;
+  if (few->rank == 1 && r->inside)
+    report_help(
+        r,
+        "one has a number of each row, one has several: `flatten(x)` before the last layer makes [B, n] of "
+        "images, and `[:, -1]` takes the last step of a sequence");
+  else if (!r->inside)
+    report_help(r, "`expand(x, 1)` gives %s an axis behind the batch", type_text(r->arena, few));
+}
+
 /* What is a number of each row, [B], beside what has it as [B, 1], or has several of each row. */
 static void help_column(struct resolver *r, struct node *const *x, int n) {
   const struct type *row = NULL, *table = NULL;
@@ -82,6 +101,7 @@ static void help_column(struct resolver *r, struct node *const *x, int n) {
 
 void help_pairs(struct resolver *r, struct node *const *x, int n) {
   help_column(r, x, n);
+  help_axes(r, x, n);
   if (r->inside) return;
   int first = 0;
   bool apart = false;

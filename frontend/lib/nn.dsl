@@ -73,7 +73,7 @@ layer batch_norm(x : T[...S, K], momentum : fraction = 0.99, epsilon : fraction 
 # lie; channels of one group make filters of that group. A kernel that does not fit into the padded image is an error.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.conv2d(x, 16, stride = 2)          # f32[B, 4, 4, 16]
-layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+layer conv2d(x : T[N, H, W, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
   var kernel : T[size, size, C / groups, filters] = initial()
@@ -85,7 +85,7 @@ layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "
 # As conv2d, of sequences [B, length, channels].
 #   input x : f32[B, 8, 3]
 #   predict y = nn.conv1d(x, 16)                      # f32[B, 8, 16]
-layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+layer conv1d(x : T[N, L, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
   var kernel : T[size, C / groups, filters] = initial()
@@ -97,7 +97,7 @@ layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "sam
 # As conv2d, of volumes [B, depth, height, width, channels].
 #   input x : f32[B, 4, 4, 4, 3]
 #   predict y = nn.conv3d(x, 5)                       # f32[B, 4, 4, 4, 5]
-layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+layer conv3d(x : T[N, D, H, W, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
   var kernel : T[size, size, size, C / groups, filters] = initial()
@@ -109,7 +109,7 @@ layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding 
 # As conv2d, where each channel makes `multiplier` filters of its own.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.depthwise(x, 2)                    # f32[B, 8, 8, 6]
-layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding = "same", activation = identity,
+layer depthwise(x : T[N, H, W, C], multiplier = 1, size : int = 3, stride = 1, padding = "same", activation = identity,
                 initial = glorot_uniform, precision = none, use_bias = true,
                 dilation = 1) with precision = precision {
   var kernel : T[size, size, 1, C * multiplier] = initial()
@@ -122,7 +122,7 @@ layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding
 # places cover.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.conv_transpose(x, 16, stride = 2)  # f32[B, 16, 16, 16]
-layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+layer conv_transpose(x : T[N, H, W, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
                      initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
   more = 0 if padding == "same" else max(size - stride, 0)
   var kernel : T[size, size, filters, C] = initial()

@@ -14,14 +14,19 @@ function random_places(N, count : int) {
   return min(cast(random_uniform(f32[N, 1, 1, 1]) * count, i32), count - 1)
 }
 
+# For random_crop: by how much less high and wide a part is.
+function room_of(down : nonnegative,  # a part is no larger than the image and its padding
+                 right : nonnegative) {
+  return [down, right]
+}
+
 # A part of each image, `height` x `width`, from a place that is drawn, when `padding` pixels of 0 stand around it; outside of
 # training from the middle.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.random_crop(x, 8, 8, padding = 1)
 function random_crop(x : T[N, H, W, C], height : int, width : int, padding : int = 0) {
   wide = pad(x, [0, padding, padding, 0], [0, padding, padding, 0]) if padding > 0 else x
-  down = H + 2 * padding - height
-  right = W + 2 * padding - width
+  down, right = room_of(H + 2 * padding - height, W + 2 * padding - width)
   if not training { return slice(wide, [0, (down - down % 2) / 2, (right - right % 2) / 2, 0], [-1, height, width, -1]) }
   high = broadcast(random_places(N, down + 1), [N, height, W + 2 * padding, C]) + iota(i32[N, height, W + 2 * padding, C], axis = 1)
   far = broadcast(random_places(N, right + 1), [N, height, width, C]) + iota(i32[N, height, width, C], axis = 2)
