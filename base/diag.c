@@ -245,6 +245,17 @@ struct source *source_make(struct arena *a, const char *name, const char *text, 
   return make(a, name, arena_strndup(a, text, len), len);
 }
 
+/* "digits", where there is digits.dsl. */
+static void help_with_suffix(struct diags *d, const char *path, int error) {
+  static const char *const suffixes[] = {".dsl", ".dg"};
+  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && error == ENOENT; i++) {
+    const char *meant = arena_printf(d->arena, "%s%s", path, suffixes[i]);
+    if (access(meant, F_OK) != 0) continue;
+    diag_help(d, LOC_NONE, "there is %s", meant);
+    return;
+  }
+}
+
 /* "cannot VERB 'PATH': CAUSE"; gives NULL back. */
 static struct source *unread(struct diags *d, const char *verb, const char *path, const char *cause,
                              int error) {
@@ -252,6 +263,7 @@ static struct source *unread(struct diags *d, const char *verb, const char *path
     diag_failure(d, LOC_NONE, "cannot %s '%s': %s", verb, path, cause);
   else
     diag_error(d, LOC_NONE, "cannot %s '%s': %s", verb, path, cause);
+  help_with_suffix(d, path, error);
   return NULL;
 }
 

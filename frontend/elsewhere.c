@@ -67,6 +67,11 @@ const char *elsewhere_name(const char *word, const char *const *names, size_t co
        i++)
     for (size_t k = 0; k < count; k++)
       if (strcmp(names[k], rows_of_names[i].here) == 0) return names[k];
+  /* Two words of others for one thing: `lr`, where a model has `learning_rate`. */
+  for (size_t i = 0; (i = find(rows_of_names, i, COUNT(rows_of_names), word, len)) < COUNT(rows_of_names);
+       i++)
+    for (size_t k = 0; k < count; k++)
+      if (str_has_word(rows_of_names[i].theirs, names[k], strlen(names[k]))) return names[k];
   return NULL;
 }
 

@@ -145,6 +145,8 @@ static const char *of_line(const struct puzzle *p, struct arena *a) {
     return "elements are not assigned: `select(c, a, b)` chooses among two, `scatter_add(x, index, values)` "
            "adds to "
            "rows";
+  if (first && p->depth == 0 && is_word(p->at, p->here, "graph"))
+    return "a graph as text is read by `dgc opt`, `dgc verify` and `dgc diff`";
   if (first && c == '@') return "nothing stands before a definition: a model is compiled as a whole";
   if (first && c == '"') return "a comment begins with `#`";
   if (first && c == '(') return "names stand without brackets: `a, b = value`";

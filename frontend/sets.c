@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model's parameters: their defaults, and what the caller set instead. A value is read as what the
  * default is. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -90,7 +91,11 @@ static bool apply_set(struct resolver *r, const struct def *d, const char *set, 
     return true;
   }
   report(r, loc, "model `%s` has no parameter `%s`", d->name, name);
-  report_closest(r, name, names, (size_t)d->params.count);
+  size_t count = (size_t)d->params.count;
+  if (elsewhere_name(name, names, count) || str_closest(name, names, count))
+    report_closest(r, name, names, count);
+  else
+    report_help(r, count ? "its parameters are %s" : "it has none%s", str_join(r->arena, names, count));
   report_note(r, d->loc, "the model is defined here");
   return false;
 }

@@ -242,6 +242,16 @@ static bool target_add(struct device_list *l, struct device_name name) {
   return true;
 }
 
+/* What others call devices: "cuda:1", "2". */
+static void help_device(struct device_list *l, const char *entry) {
+  size_t digits = strspn(entry, "0123456789");
+  long count = digits && digits < 4 && !entry[digits] ? strtol(entry, NULL, 10) : 0;
+  if (strncmp(entry, "cuda", 4) == 0 || strncmp(entry, "GPU", 3) == 0)
+    diag_help(l->d, l->loc, "NVIDIA's are gpu:0, gpu:1 and so on");
+  else if (count > 1)
+    diag_help(l->d, l->loc, "%ld of them are cpu:0-%ld, or gpu:0-%ld", count, count - 1, count - 1);
+}
+
 /* One entry of a list: a device, or a range of indices or of parts. */
 static bool target_add_entry(struct device_list *l, const char *entry) {
   struct device_name name;
@@ -253,6 +263,7 @@ static bool target_add_entry(struct device_list *l, const char *entry) {
                "'%s' is not a device: expected something like cpu:0, gpu:0-3, gpu:0/1 or "
                "/job:worker/task:0/cpu:0",
                entry);
+    help_device(l, entry);
     return false;
   }
   if (last < *number) {

@@ -4,6 +4,7 @@
 
 #include "session/compile.h"
 #include "session/model.h"
+#include "session/options.h"
 #include "session/own_files.h"
 #include "session/rows.h"
 #include "session/strategy.h"
@@ -15,6 +16,7 @@
 #include "runtime/data/pipe.h"
 #include "runtime/mpi/transport.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +31,42 @@ static const char *given_path(const struct list *l, const char *name) {
 static bool names_files(const struct list *l) {
   for (int i = 0; i < l->count; i++)
     if (strchr(l->items[i], '=')) return true;
+  return data_alone(l) != NULL;
+}
+
+/* "x.csv" of "folder/x.csv:city:category". */
+static size_t length_of_file(const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  return (size_t)(name - path) + strcspn(name, ":");
+}
+
+/* Whether a model reads all inputs that it names files for from one file. */
+static bool reads_one_file(const struct model *m, const char *split) {
+  const char *one = NULL;
+  for (int i = 0; i < m->ndata; i++) {
+    if (strcmp(m->data[i].split, split) != 0) continue;
+    const char *path = m->data[i].paths[0];
+    if (m->data[i].npaths != 1) return false;
+    if (one && (length_of_file(one) != length_of_file(path) || strncmp(one, path, length_of_file(path)) != 0))
+      return false;
+    one = path;
+  }
+  return one != NULL;
+}
+
+/* "--data test.csv": what the model reads of its one file, of this one. */
+static bool find_alone(struct dgc_session *s, const struct list *l, enum data_use use, const char *input,
+                       struct data_spec *out) {
+  const struct model *m = s->model;
+  const char *file = data_alone(l), *const splits[] = {use == DATA_TRAIN ? "train" : "test", "train"};
+  for (int k = 0; file && k < 2; k++)
+    for (int i = 0; i < m->ndata && reads_one_file(m, splits[k]); i++) {
+      if (strcmp(m->data[i].split, splits[k]) != 0 || strcmp(m->data[i].input, input) != 0) continue;
+      const char *path = m->data[i].paths[0];
+      *out = (struct data_spec){.name = input,
+                                .path = arena_printf(s->call, "%s%s", file, path + length_of_file(path))};
+      return true;
+    }
   return false;
 }
 
@@ -47,11 +85,19 @@ static bool file_is_there(const struct dgc_session *s, const char *path) {
 /* Every name that was given must be an input. */
 static enum dgc_status check_names(struct dgc_session *s, const struct list *l) {
   enum dgc_status status = DGC_OK;
+  const char *alone =
+      reads_one_file(s->model, "train") || reads_one_file(s->model, "test") ? data_alone(l) : NULL;
   for (int i = 0; i < l->count && !status; i++) {
     const char *equals = strchr(l->items[i], '=');
-    if (!equals && file_is_there(s, l->items[i]) && !file_is_folder(l->items[i]))
+    if (!equals && l == &s->options.eval_data && file_is_folder(l->items[i]))
+      status = session_fail(s, DGC_USAGE,
+                            "eval-data: %s is a folder: write --eval-data NAME=FILE, or --eval-rows A:B",
+                            l->items[i]);
+    else if (!equals && l->items[i] != alone && file_is_there(s, l->items[i]) && !file_is_folder(l->items[i]))
       status = session_fail(s, DGC_USAGE, "data: which input is read from %s? write --data %s=%s",
                             l->items[i], s->model->ninputs ? s->model->inputs[0].name : "NAME", l->items[i]);
+    else if (!equals && !file_is_there(s, l->items[i]))
+      status = session_fail(s, DGC_INPUT, "cannot read %s: %s", l->items[i], strerror(errno));
     if (equals)
       status = session_check_input(s, arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i])));
   }
@@ -97,22 +143,24 @@ static struct data_spec split_files(const struct dgc_session *s, const char *inp
 }
 
 /* What was given by one of the options, or the caller has in its place. */
-static bool given(struct dgc_session *s, bool eval, const char *input, struct data_spec *out) {
+static bool given(struct dgc_session *s, bool eval, enum data_use use, const char *input,
+                  struct data_spec *out) {
+  const struct list *l = eval ? &s->options.eval_data : &s->options.data;
   const struct data_spec *rows = rows_given(s, eval, input);
-  const char *path = rows ? NULL : given_path(eval ? &s->options.eval_data : &s->options.data, input);
+  const char *path = rows ? NULL : given_path(l, input);
   if (rows)
     *out = *rows;
   else if (path)
     *out = split_files(s, input, path);
-  return rows || path;
+  return rows || path || find_alone(s, l, use, input, out);
 }
 
 /* Where an input comes from: what was given, then what the model declares. */
 static bool find_file(struct dgc_session *s, enum data_use use, const char *input, struct data_spec *out) {
   const struct options *o = &s->options;
   bool same_data = use == DATA_TRAIN || o->eval_rows || !s->trained;
-  if (use != DATA_TRAIN && given(s, true, input, out)) return true;
-  if (same_data && given(s, false, input, out)) return true;
+  if (use != DATA_TRAIN && given(s, true, use, input, out)) return true;
+  if (same_data && given(s, false, use, input, out)) return true;
   if (use == DATA_TRAIN) return declared(s, "train", input, out);
   /* Test data of the model must not be joined with other files that were given for training. */
   bool others = names_files(&o->data) || rows_any(s, false);
@@ -139,6 +187,17 @@ static bool find_rows(struct dgc_session *s, enum data_use use, const struct mod
   return true;
 }
 
+static enum dgc_status no_rows(struct dgc_session *s, enum data_use use, const struct model_input *input) {
+  struct data_spec of_training;
+  session_fail(s, DGC_USAGE, "no data for input %s of model %s: give --data %s=FILE", input->name,
+               s->model->name, input->name);
+  if (use != DATA_TRAIN && declared(s, "train", input->name, &of_training))
+    diag_help(&s->diags, LOC_NONE,
+              "the model has a block `data train` alone: --eval-rows A:B takes rows of that, `data test` "
+              "says others");
+  return DGC_USAGE;
+}
+
 static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool optional,
                                   struct data_spec *specs, int *count) {
   const struct graph *g = entry_source(s, entries_of[use]);
@@ -154,8 +213,7 @@ static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool
       *count = 0;
       return DGC_OK;
     } else
-      return session_fail(s, DGC_USAGE, "no data for input %s of model %s: give --data %s=FILE", input->name,
-                          s->model->name, input->name);
+      return no_rows(s, use, input);
   }
   /* What is drawn for each row and reads nothing, as pictures of a generator, has as many rows as the data. */
   for (int i = 0; i < s->model->ninputs && use == DATA_PREDICT && !reads; i++)

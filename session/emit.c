@@ -235,6 +235,11 @@ static enum dgc_status unknown_stage(struct dgc_session *s, const char *stage) {
       diag_help(&s->diags, LOC_NONE, "'stablehlo' is what other compilers read");
       return DGC_USAGE;
     }
+  if (strcmp(stage, "ir") == 0 || strcmp(stage, "asm") == 0) {
+    diag_help(&s->diags, LOC_NONE,
+              "'graph' and 'placed' are dgc's own, 'llvm' and 'ptx' what kernels become");
+    return DGC_USAGE;
+  }
   diag_closest(&s->diags, LOC_NONE, stage, names, NSTAGES, NULL);
   return DGC_USAGE;
 }

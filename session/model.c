@@ -3,6 +3,7 @@
 #include "session/model.h"
 
 #include "session/files.h"
+#include "session/options.h"
 
 #include "base/file.h"
 
@@ -15,7 +16,8 @@ const char *const entry_names[ENTRY_COUNT] = {"init", "train", "eval", "predict"
 /* "--data FOLDER": where the model's own data files are. NULL if there is none. */
 static const char *data_folder(const struct dgc_session *s) {
   for (int i = 0; i < s->options.data.count; i++)
-    if (!strchr(s->options.data.items[i], '=')) return s->options.data.items[i];
+    if (!strchr(s->options.data.items[i], '=') && s->options.data.items[i] != data_alone(&s->options.data))
+      return s->options.data.items[i];
   return NULL;
 }
 
@@ -30,7 +32,8 @@ const struct file_roots *session_roots(struct dgc_session *s) {
     folders[roots->count++] = slash ? arena_strndup(s->call, s->source->name, len) : ".";
   }
   for (int i = 0; i < o->data.count; i++)
-    if (!strchr(o->data.items[i], '=')) folders[roots->count++] = o->data.items[i];
+    if (!strchr(o->data.items[i], '=') && o->data.items[i] != data_alone(&o->data))
+      folders[roots->count++] = o->data.items[i];
   for (int i = 0; i < o->allow_path.count; i++) folders[roots->count++] = o->allow_path.items[i];
   roots->folders = folders;
   return roots;
@@ -122,8 +125,13 @@ enum dgc_status entry_find(struct dgc_session *s, const char *name, enum entry_k
       return session_need(s, *out);
     }
   if (!name) return session_need(s, ENTRY_TRAIN);
-  return session_fail(s, DGC_USAGE,
-                      "there is no entry '%s': init, train, eval, predict and metrics are known", name);
+  session_fail(s, DGC_USAGE, "there is no entry '%s': init, train, eval, predict and metrics are known",
+               name);
+  const char *meant = strcmp(name, "test") == 0 ? entry_names[ENTRY_EVAL] : NULL;
+  for (int i = 0; i < ENTRY_COUNT && !meant; i++)
+    if (strncmp(name, entry_names[i], strlen(entry_names[i])) == 0) meant = entry_names[i];
+  if (meant) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", meant);
+  return DGC_USAGE;
 }
 
 const struct graph *session_all_variables(const struct dgc_session *s) {

@@ -2,6 +2,7 @@
 /* The options of a session: one table that dgc_set, the tool and the manual read. */
 #include "session/options.h"
 
+#include "base/file.h"
 #include "ir/speeds.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/data/loader.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum option_kind { FLAG, TEXT, INTEGER, LIST, EVERY };
 
@@ -124,7 +126,10 @@ static const struct option_row option_table[] = {
      "give up when a step does not end within this time, and say who waits for whom (default: never)",
      DGC_NO_FILE},
     {"data", LIST, AT(data), 0, 0, "NAME=PATH",
-     "the file of an input; a folder alone: where the model's own files are; may be repeated", DGC_READS},
+     "the file of an input; a folder alone: where the model's own files are; a file alone: in the place of "
+     "the one "
+     "that the model reads all its inputs from; may be repeated",
+     DGC_READS},
     {"allow-path", LIST, AT(allow_path), 0, 0, "DIR",
      "a model may read files of this folder, not only of its own; may be repeated", DGC_NO_FILE},
     {"rows", TEXT, AT(rows), 0, 0, "A:B", "use these rows of the data only", DGC_NO_FILE},
@@ -187,7 +192,7 @@ static const struct option_row option_table[] = {
      "the task evaluator: give up when no new checkpoint has come for so long (default: never)", DGC_NO_FILE},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",
      "where a prediction goes: .npy, .csv, .txt (u8, as the bytes of a line), or - for CSV on standard "
-     "output",
+     "output; a FILE.csv alone has all of them, side by side",
      DGC_WRITES},
     {"sums", FLAG, AT(sums), 0, 0, NULL, "dgc_run: give the sum and the count of each metric, too",
      DGC_NO_FILE},
@@ -281,9 +286,15 @@ static enum dgc_status set_integer(struct dgc_session *s, const struct option_ro
   char *end;
   errno = 0;
   long long number = strtoll(value, &end, 10);
-  if (end == value || *end || errno || number < r->min || number > r->max)
-    return session_fail(s, DGC_USAGE, "%s: expected an integer from %lld to %lld, not '%s'", r->name,
-                        (long long)r->min, (long long)r->max, value);
+  if (end == value || *end || errno || number < r->min || number > r->max) {
+    session_fail(s, DGC_USAGE, "%s: expected an integer from %lld to %lld, not '%s'", r->name,
+                 (long long)r->min, (long long)r->max, value);
+    if (r->offset == AT(epochs) && strchr(value, '.'))
+      diag_help(&s->diags, LOC_NONE, "a part of an epoch is so many steps: --steps N");
+    if (r->offset == AT(checkpoint_every))
+      diag_help(&s->diags, LOC_NONE, "it is a number of steps, as 500, or a time, as 30s, 10m or 1h");
+    return DGC_USAGE;
+  }
   *out = number;
   return DGC_OK;
 }
@@ -419,7 +430,7 @@ static bool is_range(const char *value) {
 /* Values that are wrong whatever the model is. */
 static enum dgc_status check_text(struct dgc_session *s, const struct option_row *r, const char *value) {
   if (r->offset == AT(set) && !strchr(value, '='))
-    return session_fail(s, DGC_USAGE, "a parameter is set by NAME=VALUE, not by '%s'", value);
+    return session_fail(s, DGC_USAGE, "a parameter is set by NAME=VALUE, in one word, not by '%s'", value);
   if (r->offset == AT(stress) && strcmp(value, "roundtrip") != 0)
     return session_fail(s, DGC_USAGE, "stress: 'roundtrip' is all there is, not '%s'", value);
   if (IS_AMONG(r, AT(rows), AT(eval_rows)) && !is_range(value))
@@ -493,11 +504,20 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   return DGC_OK;
 }
 
+const char *data_alone(const struct list *l) {
+  for (int i = 0; i < l->count; i++) {
+    const char *path = l->items[i];
+    if (strchr(path, '=')) continue;
+    if (strcmp(path, "-") == 0 || (access(path, F_OK) == 0 && !file_is_folder(path))) return path;
+  }
+  return NULL;
+}
+
 /* Of "NAME=PATH" what stands behind NAME=; NULL: it is a folder, or another one is given for the name. */
 static const char *path_of(const struct option_row *r, const struct list *l, int i) {
   const char *equals = strchr(l->items[i], '=');
   if (strncmp(r->value, "NAME=", 5) != 0) return l->items[i];
-  if (!equals) return r->use == DGC_READS ? NULL : l->items[i];
+  if (!equals) return r->use == DGC_READS && l->items[i] != data_alone(l) ? NULL : l->items[i];
   for (int k = i + 1; r->use == DGC_READS && k < l->count; k++)
     if (strncmp(l->items[i], l->items[k], (size_t)(equals - l->items[i]) + 1) == 0) return NULL;
   return equals + 1;

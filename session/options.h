@@ -27,6 +27,8 @@ const char *free_bound_of(const char *staleness);
 /* --bits portable. */
 bool options_portable(const struct options *o);
 
+/* "--data test.csv": the file that is given for no input by name; NULL: there is none. */
+const char *data_alone(const struct list *l);
 /* Where the option dump-batch writes. */
 const char *batch_file(struct arena *a, int64_t step);
 

@@ -62,23 +62,19 @@ static void add_to_sink(struct dgc_session *s, const struct graph *g, struct sin
   k->outputs[k->count++] = output;
 }
 
-/* "probability=p.npy", "p.npy" when there is one output, nothing: all of them on standard output. */
+/* "probability=p.npy"; "p.csv": all of them, side by side; nothing: these on standard output. */
 static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, struct sink *sinks,
                                   int *nsinks) {
   const struct list *l = &s->options.output;
-  int npredictions = 0, only = 0;
-  for (int i = 0; i < g->noutputs; i++)
-    if (g->outputs[i].role == OUTPUT_PREDICT) npredictions++, only = i;
   for (int i = 0; i < l->count; i++) {
     const char *equals = strchr(l->items[i], '=');
-    int output = only;
-    if (equals) {
-      const char *name = arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i]));
-      if (!find_output(g, name, &output)) return no_output(s, g, name);
-    } else if (npredictions != 1)
-      return session_fail(s, DGC_USAGE, "model %s predicts %d things: say which goes to %s with NAME=FILE",
-                          s->model->name, npredictions, l->items[i]);
-    add_to_sink(s, g, sinks, nsinks, equals ? equals + 1 : l->items[i], output);
+    int output = 0;
+    for (int k = 0; !equals && k < g->noutputs; k++)
+      if (g->outputs[k].role == OUTPUT_PREDICT) add_to_sink(s, g, sinks, nsinks, l->items[i], k);
+    if (!equals) continue;
+    const char *name = arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i]));
+    if (!find_output(g, name, &output)) return no_output(s, g, name);
+    add_to_sink(s, g, sinks, nsinks, equals + 1, output);
   }
   for (int i = 0; !l->count && i < g->noutputs; i++)
     if (g->outputs[i].role == OUTPUT_PREDICT) add_to_sink(s, g, sinks, nsinks, "-", i);

@@ -154,7 +154,13 @@ static const struct {
     {"batch-size batchsize bs", "batch", "--batch N"},
     {"lr learning-rate", "set", "--set rate=X, if the model has a parameter `rate`"},
     {"num-epochs max-epochs", "epochs", "--epochs N"},
-    {"max-steps num-steps", "steps", "--steps N"},
+    {"max-steps num-steps max-iters num-iters iterations", "steps", "--steps N"},
+    {"lr-scheduler scheduler lr-schedule", NULL,
+     "the rate in the model as a function of the step: `adam(cosine_decay(1e-3, 1000))`"},
+    {"num-towers num-replicas replicas", "towers", "--towers N"},
+    {"ckpt ckpt-path model-path", "checkpoint", "--checkpoint FILE"},
+    {"out", "output", "--output NAME=FILE"},
+    {"device", "devices", "--devices cpu:0-1, or gpu:0"},
     {"gpus num-gpus", "devices", "--devices gpu, or gpu:0-3"},
     {"validation-data val-data", "eval-data", "--eval-data NAME=FILE"},
     {"validation-split val-split", "eval-rows", "--rows 0:8000 --eval-rows 8000:10000"},
@@ -191,8 +197,19 @@ static int unknown(struct cli *c, const char *name, size_t len) {
   const char *closest = cli_closest(word, c->verb->options);
   cli_usage(c, "there is no option --%.*s", (int)len, name);
   if (*word && (print_takers(c, word) || print_elsewhere(c, word))) return DGC_USAGE;
-  if (closest) fprintf(stderr, "dgc %s: help: did you mean --%s?\n", c->verb->name, closest);
+  if (closest)
+    fprintf(stderr, "dgc %s: help: did you mean --%s?\n", c->verb->name, closest);
+  else if (*word && takes(c->verb, "set"))
+    fprintf(stderr, "dgc %s: help: a parameter of the model is set by --set %.*s=VALUE\n", c->verb->name,
+            (int)len, name);
   return DGC_USAGE;
+}
+
+/* Whether a word of the command line is an option, and no value. */
+static bool is_option(const char *word) {
+  struct dgc_option library = {.size = sizeof library};
+  size_t len = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
+  return len && (find_own(word + 2, len) || find_library(word + 2, len, &library));
 }
 
 /* -devices */
@@ -281,6 +298,9 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
   bool optional = wants && *wants == '[';
   if (!wants && value && own) return cli_usage(c, "--%s takes no value", own->name);
   /* What may follow is a value only once the model has been named. */
+  if (wants && !value && !optional && *i + 1 < argc && is_option(argv[*i + 1]))
+    return cli_usage(c, "--%.*s needs a value, and '%s' is an option: %s", (int)len, name, argv[*i + 1],
+                     wants);
   if (wants && !value && *i + 1 < argc && (!optional || (argv[*i + 1][0] != '-' && c->nwords)))
     value = argv[++*i];
   if (wants && !value && !optional) return cli_usage(c, "--%.*s needs a value: %s", (int)len, name, wants);
@@ -339,6 +359,15 @@ static void say_given_twice(const struct cli *c) {
   }
 }
 
+static int too_many(struct cli *c, const char *text) {
+  static const char suffix[] = ".safetensors";
+  size_t n = strlen(text), m = sizeof suffix - 1;
+  cli_usage(c, "'%s' is one argument too many: usage: dgc %s %s", text, c->verb->name, c->verb->words);
+  if (n > m && strcmp(text + n - m, suffix) == 0 && takes(c->verb, "checkpoint"))
+    fprintf(stderr, "dgc %s: help: write --checkpoint %s\n", c->verb->name, text);
+  return DGC_USAGE;
+}
+
 int cli_parse(struct cli *c, int argc, char **argv) {
   bool only_words = false;
   int wanted = count_words(c->verb->words);
@@ -355,8 +384,7 @@ int cli_parse(struct cli *c, int argc, char **argv) {
       return cli_usage(
           c, "'%s' stands behind --, with all that is started: dgc launch -n 4 -- train MODEL ...", text);
     else if (c->nwords == most_words(c->verb->words))
-      return cli_usage(c, "'%s' is one argument too many: usage: dgc %s %s", text, c->verb->name,
-                       c->verb->words);
+      return too_many(c, text);
     else
       c->words[c->nwords++] = text;
   }

@@ -45,7 +45,7 @@ static bool parse_op(struct text_parser *p, enum op_id *out, struct loc *loc) {
   diag_error(p->l.diags, word.loc, "there is no op '%s'", word.text);
   const char *names[OP_COUNT];
   for (int i = 0; i < OP_COUNT; i++) names[i] = op_table[i]->name;
-  diag_closest(p->l.diags, word.loc, word.text, names, OP_COUNT, NULL);
+  diag_closest(p->l.diags, LOC_NONE, word.text, names, OP_COUNT, NULL);
   return false;
 }
 
@@ -61,7 +61,7 @@ static struct node *parse_reference(struct text_parser *p) {
   diag_error(p->l.diags, name.loc, "no node above is called '%s'", name.text);
   const char **names = arena_new_array(p->l.arena, p->names->count + 1, const char *);
   for (uint32_t i = 0; i < p->names->count; i++) names[i] = p->names->entries[i].key;
-  diag_closest(p->l.diags, name.loc, name.text, names, p->names->count, NULL);
+  diag_closest(p->l.diags, LOC_NONE, name.text, names, p->names->count, NULL);
   return NULL;
 }
 
@@ -115,7 +115,7 @@ static bool parse_attr(struct text_parser *p, struct attr *attrs, int *count, co
     diag_error(l->diags, word.loc, "there is no attribute '%s'", word.text);
     const char *names[ATTR_COUNT];
     for (int i = 0; i < ATTR_COUNT; i++) names[i] = attr_name((enum attr_key)i);
-    diag_closest(p->l.diags, word.loc, word.text, names, ATTR_COUNT, NULL);
+    diag_closest(p->l.diags, LOC_NONE, word.text, names, ATTR_COUNT, NULL);
     return false;
   }
   if (!lex_char(l, '=')) return lex_expected(l, "'='");
@@ -444,6 +444,8 @@ static struct graph *parse_graph(struct text_parser *p) {
   struct lex *l = &p->l;
   if (!lex_keyword(l, "graph")) {
     lex_expected(l, "'graph NAME {'");
+    diag_help(l->diags, LOC_NONE,
+              "this is no graph text: `dgc compile MODEL --emit placed -o FILE` makes one of a model");
     return NULL;
   }
   struct lexeme name = lex_name(l);

@@ -18,6 +18,14 @@ enum { BUFFER = 1 << 16, ATTEMPTS = 100, DAY = 86400 };
 
 #define TEMP ".tmp-" /* behind the target's name; then a tag of the host, the process and a number */
 
+static void folder_of(const char *path, char *folder, size_t size) {
+  const char *slash = strrchr(path, '/');
+  if (slash)
+    snprintf(folder, size, "%.*s", slash > path ? (int)(slash - path) : 1, path);
+  else
+    snprintf(folder, size, ".");
+}
+
 static bool fail(struct atomic_file *f, const char *what, struct diags *d) {
   int cause = errno;
   if (!f->failed)
@@ -25,6 +33,10 @@ static bool fail(struct atomic_file *f, const char *what, struct diags *d) {
                cause == ENOSPC || cause == EDQUOT ? "; make room and try again"
                : cause == ENXIO                   ? ": nothing reads from it"
                                                   : "");
+  char folder[PATH_MAX];
+  folder_of(f->path, folder, sizeof folder);
+  if (!f->failed && cause == ENOENT && access(folder, F_OK) != 0)
+    diag_help(d, LOC_NONE, "make its folder first: mkdir -p %s", folder);
   f->failed = true;
   return false;
 }
@@ -40,14 +52,6 @@ static void next_name(struct atomic_file *f, struct arena *a) {
   static unsigned serial;
   unsigned n = __atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
   f->temp = arena_printf(a, "%s" TEMP "%08x-%ld-%u", f->target, host_tag(), (long)getpid(), n);
-}
-
-static void folder_of(const char *path, char *folder, size_t size) {
-  const char *slash = strrchr(path, '/');
-  if (slash)
-    snprintf(folder, size, "%.*s", slash > path ? (int)(slash - path) : 1, path);
-  else
-    snprintf(folder, size, ".");
 }
 
 /* Whether the file is a temporary one that nobody writes any more. Who writes one holds its lock until it has its own

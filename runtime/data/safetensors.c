@@ -185,13 +185,25 @@ static const uint8_t *safetensors_head(struct arena *a, const struct content *fi
   return content_read(file, 0, head, len) ? head : NULL;
 }
 
+/* Eight letters, which as the length of a header were far too many. */
+static bool is_text(const uint8_t *file) {
+  for (int i = 0; i < 8; i++)
+    if ((file[i] < ' ' || file[i] > '~') && file[i] != '\n' && file[i] != '\r' && file[i] != '\t')
+      return false;
+  return true;
+}
+
 const char *safetensors_parse(struct safetensors *out, struct arena *a, const uint8_t *file, int64_t len) {
   *out = (struct safetensors){.checksum = -1};
   if (len < 10) return "it is too short for a safetensors file; it is truncated";
   if (memcmp(file, "PK\3\4", 4) == 0)
     return "it is a zip archive, as npz files, Keras' and PyTorch's are; `save_file` of the Python package "
            "safetensors writes what is read here";
+  if (memcmp(file, "\x89HDF\r\n\x1a\n", 8) == 0)
+    return "it is an HDF5 file, as Keras' are; `save_file` of the Python package safetensors writes what is "
+           "read here";
   uint64_t header = header_length(file);
+  if (is_text(file)) return "it is a text, and no safetensors file";
   if (header > SAFETENSORS_HEADER_LIMIT || (int64_t)header > len - 8)
     return arena_printf(a, "its header claims %llu bytes, but the file has %lld; it is damaged or truncated",
                         (unsigned long long)header, (long long)len);

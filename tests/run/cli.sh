@@ -323,4 +323,77 @@ shows err 'loss 11 '
 expect 0 'an end inside of an epoch' "$dgc" train sum.dsl --data x=x.csv --batch 2 --steps 3
 shows err 'epoch 1  loss 11 '
 shows err 'epoch 2  step 1/2  loss 11 '
+
+# A table with a name for each column: --data FILE stands in the place of the one that the model reads all inputs from.
+cat >people.dsl <<'MODEL'
+use nn
+model people(learning_rate = 0.1) {
+  input city : i32[B]
+  input age  : f32[B]
+  input y    : f32[B]
+  x = stack([age / 50, cast(city, f32)], axis = 1)
+  p = squeeze(nn.dense(x, 1), 1)
+  train mean(square(p - y)) with sgd(learning_rate)
+  predict years = age
+  predict said  = p
+  data train { city = "people.csv:city:category"; age = "people.csv:age"; y = "people.csv:y" }
+}
+MODEL
+printf 'city,age,y\nRome,30,1\nOslo,50,2\n' >people.csv
+printf 'age,city\n7,Oslo\n8,Rome\n9,Lima\n' >others.csv
+expect 0 'one table' "$dgc" train people.dsl --steps 2 --checkpoint people.safetensors
+expect 0 'another table' "$dgc" predict people.dsl --checkpoint people.safetensors --data others.csv --output all.csv
+[ "$(cut -d, -f1 all.csv | tr '\n' ' ')" = 'years 7.0 8.0 9.0 ' ] && pass || fail 'all predictions stand side by side in one CSV'
+[ "$(head -1 all.csv)" = 'years,said' ] && pass || fail "the columns have names: $(head -1 all.csv)"
+expect 0 'each column by itself' "$dgc" predict people.dsl --checkpoint people.safetensors --output each.csv \
+  --data city=others.csv:city:category --data age=others.csv:age
+same all.csv each.csv
+"$dgc" predict people.dsl --checkpoint people.safetensors --data - <others.csv >piped.csv 2>err
+same all.csv piped.csv
+expect 2 'all in an array' "$dgc" predict people.dsl --checkpoint people.safetensors --data others.csv --output all.npy
+shows err 'write .csv, or choose one'
+mkdir moved && mv people.csv moved
+expect 0 'a table elsewhere' "$dgc" train people.dsl --steps 1 --data moved/people.csv
+expect 0 'a folder' "$dgc" train people.dsl --steps 1 --data moved
+expect 1 'a table that is not there' "$dgc" predict people.dsl --checkpoint people.safetensors --data other.csv
+shows err 'cannot read other.csv: No such file'
+mv moved/people.csv .
+expect 2 'data for training alone' "$dgc" eval people.dsl --checkpoint people.safetensors
+shows err 'help: the model has a block `data train` alone: --eval-rows A:B takes rows of that'
+expect 0 'rows of it' "$dgc" eval people.dsl --checkpoint people.safetensors --eval-rows 0:1
+expect 2 'a folder to evaluate on' "$dgc" eval people.dsl --checkpoint people.safetensors --eval-data .
+shows err 'eval-data: . is a folder'
+# What is misspelt, and what others say: the message says what to write.
+while IFS='|' read -r code words shown; do
+  expect "$code" "$words" "$dgc" $words
+  shows err "$shown"
+done <<'ROWS'
+1|train people --steps 1|help: there is people.dsl
+2|eval people.dsl people.safetensors|help: write --checkpoint people.safetensors
+2|eval people.dsl --checkpoint --rows 0:1|--checkpoint needs a value, and '--rows' is an option: FILE
+1|train people.dsl --set lr=0.1|help: did you mean `learning_rate`?
+1|train people.dsl --set depth=3|help: its parameters are learning_rate
+2|train people.dsl --set learning_rate 3|in one word, not by 'learning_rate'
+2|train people.dsl --depth 3|help: a parameter of the model is set by --set depth=VALUE
+2|train people.dsl --max_iters 3|help: write --steps N
+2|train people.dsl --lr-scheduler cosine|help: write the rate in the model as a function of the step
+2|train people.dsl --num-towers 3|help: write --towers N
+2|predict people.dsl --out x.csv|help: write --output NAME=FILE
+2|eval people.dsl --ckpt people.safetensors|help: write --checkpoint FILE
+2|train people.dsl --devices cuda:1|help: NVIDIA's are gpu:0, gpu:1 and so on
+2|train people.dsl --devices 2|help: 2 of them are cpu:0-1, or gpu:0-1
+2|train people.dsl --epochs 0.5|help: a part of an epoch is so many steps: --steps N
+2|train people.dsl --checkpoint-every 5min|help: it is a number of steps, as 500, or a time, as 30s, 10m or 1h
+3|train people.dsl --steps 1 --checkpoint a/b/c.safetensors|help: make its folder first: mkdir -p a/b
+1|eval people.dsl --checkpoint people.csv|cannot load people.csv: it is a text, and no safetensors file
+1|check placed.dg|help: a graph as text is read by `dgc opt`, `dgc verify` and `dgc diff`
+1|diff people.dsl placed.dg|help: this is no graph text: `dgc compile MODEL --emit placed -o FILE` makes one
+2|compile people.dsl --entry evaluate|help: did you mean 'eval'?
+2|compile people.dsl --emit ir|help: 'graph' and 'placed' are dgc's own
+2|generate people.dsl|help: write dgc predict MODEL
+2|fmt people.dsl|help: write dgc compile MODEL --emit ast
+ROWS
+printf '\211HDF\r\n\032\n%0100d' 0 >k.h5
+expect 1 "Keras' checkpoint" "$dgc" eval people.dsl --checkpoint k.h5
+shows err 'it is an HDF5 file'
 finish
