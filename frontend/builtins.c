@@ -60,10 +60,7 @@ static struct value run_cast(struct resolver *r, struct value *args, struct loc 
     return value_error();
   }
   enum dtype d = args[1].dtype;
-  if (args[0].kind != VALUE_TENSOR) {
-    if (args[0].kind == VALUE_INT && dtype_is_float(d)) return value_float((double)args[0].i);
-    return value_tensor(r, value_node(r, &args[0], d), loc);
-  }
+  if (args[0].kind != VALUE_TENSOR) return value_tensor(r, value_node(r, &args[0], d), loc);
   struct node *x = tensor_node(r, &args[0], "`x`");
   return x ? value_tensor(r, build_cast(r->g, x, d), loc) : value_error();
 }

@@ -214,8 +214,28 @@ struct value const_binary(struct resolver *r, enum operator op, const struct val
   return value_error();
 }
 
+/* Ops of integers that may not fit, by their operators: *y is what they give. */
+static bool exact(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc,
+                  struct value *y) {
+  for (int i = 0; i < n; i++)
+    if (v[i].kind != VALUE_INT) return false;
+  switch (op) {
+  case OP_add: return *y = int_binary(r, OPERATOR_ADD, v[0].i, v[1].i, loc), true;
+  case OP_sub: return *y = int_binary(r, OPERATOR_SUB, v[0].i, v[1].i, loc), true;
+  case OP_mul: return *y = int_binary(r, OPERATOR_MUL, v[0].i, v[1].i, loc), true;
+  case OP_div: return *y = int_binary(r, OPERATOR_DIV, v[0].i, v[1].i, loc), true;
+  case OP_mod: return *y = int_binary(r, OPERATOR_MOD, v[0].i, v[1].i, loc), true;
+  case OP_square: return *y = int_binary(r, OPERATOR_MUL, v[0].i, v[0].i, loc), true;
+  case OP_neg: return *y = int_binary(r, OPERATOR_SUB, 0, v[0].i, loc), true;
+  case OP_abs: *y = v[0].i < 0 ? int_binary(r, OPERATOR_SUB, 0, v[0].i, loc) : v[0]; return true;
+  default: return false;
+  }
+}
+
 struct value const_op(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc) {
   const struct op_info *info = op_table[op];
+  struct value known;
+  if (exact(r, op, v, n, loc, &known)) return known;
   bool single = info->dtypes == DTYPE_SINGLE, any_bool = false;
   bool any_float = single || info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST;
   for (int i = 0; i < n; i++) {

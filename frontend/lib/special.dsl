@@ -18,7 +18,7 @@ function logit(p) {
 #   input x : f32[B]
 #   predict y = logaddexp(x, 2 * x)
 function logaddexp(x, y) {
-  apart = select(is_finite(x) or is_finite(y), y - x, 0)
+  apart = select(is_inf(x) and x == y, 0, y - x)
   return select(apart <= 0, x + softplus(apart), y + softplus(-apart))
 }
 

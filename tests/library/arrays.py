@@ -154,6 +154,8 @@ SPECIAL = [
     Case("logit(x)", {"x": apart(9, 0.0, 0.9, 5)}, special.logit),
     Case("logaddexp(x, z)", {"x": X, "z": np.where(ids(10, 2, 5) > 0, X, rows(11, 5))}, jnp.logaddexp),
     Case("logaddexp(x, z)", {"x": NAN, "z": NAN[::-1].copy()}, jnp.logaddexp, gradients=False, note="of NaN and Inf"),
+    Case("logaddexp(x, z)", {"x": np.repeat(NAN, 7).reshape(7, 7), "z": np.tile(NAN, 7).reshape(7, 7)}, jnp.logaddexp, gradients=False,
+         note="of each with each"),
     Case("logaddexp(x, x)", {"x": NAN}, lambda x: jnp.logaddexp(x, x), gradients=False, note="of equals"),
     Case("xlogy(x, z)", {"x": np.where(ids(12, 2, 5) > 0, X, 0), "z": apart(13, 0.1, 3, 5)}, special.xlogy),
     Case("xlogy(x, z)", {"x": np.zeros(7), "z": NAN}, lambda x, z: x, gradients=False, note="of 0"),

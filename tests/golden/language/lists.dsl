@@ -8,6 +8,8 @@ model lists() {
   predict more = [[3, 4]] * n
   predict which = select([true, false, true], x, 0)
   predict is = x == [1, 2, 3]
+  predict wide = broadcast(cast(1, f64), [B])               # a number that was cast has the type, too
+  predict near = broadcast(cast(cast(16777217, f32), f64), [B])
 }
 # CHECK: less.constant = constant {value=[50.0, 3.5, 20.0]} : f32[3]
 # CHECK: less = sub x, less.broadcast : f32[B,3]
@@ -17,6 +19,8 @@ model lists() {
 # CHECK: which = select which.broadcast, x, {{.*}} : f32[B,3]
 # CHECK: is.constant = constant {value=[1.0, 2.0, 3.0]} : f32[3]
 # CHECK: is = eq x, is.broadcast : bool[B,3]
+# CHECK: wide = broadcast {{.*}} : f64[B]
+# CHECK: near.constant.{{.*}} = constant {value=16777216.0} : f64[]
 
 # ERROR: :4:20: error: the number 1.5 cannot become i32
 # ERROR: :5:15: error: sub needs shapes that broadcast, not f32[B,3] and f32[2]
