@@ -317,6 +317,33 @@ static enum dgc_status check_step(struct dgc_session *s, const struct checkpoint
                       (long long)step);
 }
 
+/* What the file has, and the model has not. Towers' copies are told by their variable. */
+static void note_left_out(struct dgc_session *s, const struct checkpoint *c, const struct model_variable *all,
+                          int count) {
+  struct map known = map_make(s->call);
+  struct list left_out = {0};
+  for (int i = 0; i < count; i++) map_put(&known, all[i].name, s);
+  for (int i = 0; i < c->count; i++) {
+    const char *name = c->entries[i].name;
+    if (!map_get(&known, name) && !strchr(name, '/'))
+      list_append(s->arena, &left_out, arena_strndup(s->arena, name, strlen(name)));
+  }
+  s->left_out = left_out;
+}
+
+void session_say_left_out(struct dgc_session *s) {
+  enum { SHOWN = 8 };
+  struct str text = str_make(s->call);
+  int count = s->left_out.count;
+  if (!s->restored || !count || !s->options.checkpoint) return;
+  for (int i = 0; i < count && i < SHOWN; i++)
+    str_printf(&text, "%s%s", i ? ", " : "", (const char *)s->left_out.items[i]);
+  if (count > SHOWN) str_printf(&text, " and %d more", count - SHOWN);
+  diag_note(&s->diags, LOC_NONE, "resume: the file has what the model has not, and does not save: %s",
+            text.data);
+  s->left_out = (struct list){0};
+}
+
 static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {
   struct model_variable *all;
   int count = store_model_variables(s->store, s->call, &all);
@@ -344,6 +371,7 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
   if (!status && !fits) names_help(s, c, all, count);
   if (status || !fits) return status ? status : DGC_MISMATCH;
   s->anew = anew;
+  note_left_out(s, c, all, count);
   if (anew.count) { /* whatever they are by now */
     s->initialised = false;
     status = session_init(s);

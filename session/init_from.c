@@ -52,11 +52,12 @@ static const char *split(struct dgc_session *s, const char *value, const char **
 }
 
 /* The name with its first parts replaced, up to a dot; an empty new one drops them, an empty old one adds to all. */
-static const char *renamed(struct dgc_session *s, const char *name, const char *renames) {
-  while (*renames) {
+static const char *renamed(struct dgc_session *s, const char *name, const char *renames, bool *used) {
+  for (int i = 0; *renames; i++) {
     size_t len = strcspn(renames, ":"), old = strcspn(renames, "="), new = len - old - 1;
     const char *to = renames + old + 1, *rest = name + old;
     bool fits = !old || (strncmp(name, renames, old) == 0 && (!*rest || *rest == '.'));
+    if (fits) used[i] = true;
     if (fits && !old) return new ? arena_printf(s->call, "%.*s.%s", (int)new, to, name) : name;
     if (fits && new) return arena_printf(s->call, "%.*s%s", (int)new, to, rest);
     if (fits && *rest) return rest + 1;
@@ -68,11 +69,19 @@ static const char *renamed(struct dgc_session *s, const char *name, const char *
 static enum dgc_status rename_all(struct dgc_session *s, struct checkpoint *c, const char *path,
                                   const char *renames) {
   struct map taken = map_make(s->call);
+  bool *used = arena_new_array(s->call, strlen(renames) + 1, bool);
   for (int i = 0; i < c->count; i++) {
-    const char *old = c->entries[i].name, *new = renamed(s, old, renames);
+    const char *old = c->entries[i].name, *new = renamed(s, old, renames, used);
     const char *other = map_put(&taken, new, (void *)(uintptr_t)old);
     if (other) return session_fail(s, DGC_MISMATCH, "%s: both %s and %s would be %s", path, other, old, new);
     c->entries[i].name = new;
+  }
+  for (int i = 0; *renames; i++) {
+    size_t len = strcspn(renames, ":");
+    if (!used[i])
+      diag_warning(&s->diags, LOC_NONE, "%s: `%.*s` renames nothing: no name in it begins with that", path,
+                   (int)len, renames);
+    renames += len + (renames[len] == ':');
   }
   return DGC_OK;
 }

@@ -179,6 +179,7 @@ struct dgc_session {
   struct kept kept;       /* or these are to be theirs */
   struct list part_names; /* that dgc_output has handed out */
   struct list anew;       /* variables that the checkpoint restored last does not hold */
+  struct list left_out;   /* what it holds beside variables of the model */
   struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
   struct used_file *used_files;
   int nused_files;

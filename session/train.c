@@ -568,6 +568,7 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = session_foresee(s, ENTRY_TRAIN);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status) status = session_init_from(s);
+  if (!status) session_say_left_out(s);
   if (!status && s->free) status = session_free_allowed(s);
   if (!status && !t.data)
     status = session_data(s, DATA_TRAIN, false, &t.data); /* whose words are those of the test data too */

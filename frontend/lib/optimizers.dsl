@@ -242,7 +242,7 @@ optimizer lars(rate = 0.01, decay = 0.0, trust = 0.001, mu = 0.9) {
 function root_mean_square(x) { return sqrt(mean(square(x))) }
 
 # Second moments that for the last two axes are kept as those of rows and of columns alone, steps as large as the variable, and
-# none of more than `clip` (Shazeer, Stern 2018, algorithm 4, as PyTorch writes it).
+# none of more than `limit` (Shazeer, Stern 2018, algorithm 4, as PyTorch writes it).
 #   input x : f32[B, 3]
 #   input y : f32[B]
 #   var w : f32[3] = zeros()

@@ -10,7 +10,8 @@
  *   date time  see cell_date and cell_time
  *
  * The first line is a header if a wanted cell of it is no such number. Of words any line could be one: there it is
- * if a cell of it is a word where the second line has a number. */
+ * if a cell of it is a word where the second line has a number. Where a cell that is wanted is empty, or begins as a
+ * number does, beside one that is a number, it is either a bad header or a bad row: nobody can tell. */
 #include "runtime/data/cell.h"
 #include "runtime/data/json.h"
 #include "runtime/data/reader.h"
@@ -212,11 +213,20 @@ static bool heads_numbers(struct csv c, struct line line) {
   return false;
 }
 
+/* What names no column: nothing, or what was to be a number, as "1.2.3" and "7x". */
+static bool is_nameless(const char *p, int len) {
+  if (cell_missing(p, len)) return true;
+  int at = *p == '-' || *p == '+';
+  at += at < len && p[at] == '.';
+  return at < len && p[at] >= '0' && p[at] <= '9';
+}
+
 /* Finds out what the first line says: how many columns, whether they have names, which ones are wanted. */
 static bool read_first_line(struct csv *c, const char *member, struct line line, bool *header) {
   struct reader *r = c->reader;
-  struct line whole = line;
-  bool ranged = member && parse_range(member, &c->first, &c->last), named = false, words = false;
+  struct line whole = line, nameless = {0}; /* a cell */
+  bool ranged = member && parse_range(member, &c->first, &c->last), named = false, words = false,
+       numbers = false;
   struct str names = str_make(r->arena);
   for (; line.p; c->ncolumns++) {
     const char *cell;
@@ -226,7 +236,12 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     if (!next_cell(c, &line, &cell, &len)) return false;
     if (names.len < 400) str_printf(&names, "%s%.*s", c->ncolumns ? ", " : "", len < 60 ? len : 60, cell);
     bool word = !is_number(cell, len), wanted = !ranged || (c->ncolumns >= c->first && c->ncolumns < c->last);
-    if (wanted && !is_kind(c->kind, cell, len)) words = true;
+    numbers |= !word;
+    if (wanted && !is_kind(c->kind, cell, len)) {
+      words = true;
+      if (!nameless.number && is_nameless(cell, len))
+        nameless = (struct line){cell, cell + len, c->ncolumns + 1};
+    }
     if (!member || strlen(member) != (size_t)len || memcmp(member, cell, (size_t)len) != 0 ||
         (ranged && !word))
       continue;
@@ -235,6 +250,13 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     c->first = c->ncolumns;
     c->last = c->first + 1;
   }
+  if (nameless.number && numbers && !named)
+    return reader_fail(
+        r,
+        "line %lld has numbers, and '%.*s' in column %lld: is it a row, or names? Write a number "
+        "there, or a line of names in front; ':NAME:optional' reads cells without a number",
+        whole.number, nameless.end - nameless.p < 60 ? (int)(nameless.end - nameless.p) : 60, nameless.p,
+        nameless.number);
   *header = named || words || (c->kind == CATEGORY && heads_numbers(*c, whole));
   if (!member) {
     c->last = c->ncolumns;
@@ -383,6 +405,8 @@ bool read_csv(struct reader *r) {
   if (!content_load(&r->in, r->path, r->loc, r->diags)) return false;
   const char *p = (const char *)r->in.bytes, *end = p + r->in.len;
   if (r->in.len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
+  if (memchr(p, 0, (size_t)(end - p)))
+    return reader_fail(r, "it has a byte 0, so it is no table in UTF-8; is it damaged, or in UTF-16?");
   struct csv c = {
       .reader = r, .p = p, .end = end, .separator = find_separator(p, end), .whole = true, .small = true};
   struct line line;

@@ -204,6 +204,21 @@ for time in ("2026-01-01T24:00", "2026-01-01T12", "2026-01-01T12:60", "2026-01-0
 open("open.csv", "w").write('a,b\n1,"two\n3,4\n')
 refused(read("open.csv:b:present", "bool"), "must end with a quote", "a quote that does not end")
 
+# A first line that is neither names nor numbers is not left out as if it were names.
+for cell in ("", "NA", "7x", "-.5.", "1.2.3"):
+    for line in (cell + ",2", "2," + cell):
+        open("f.csv", "w").write(line + "\n3,4\n")
+        refused(read("f.csv", "f64", (2,)), "is it a row, or names?", "a first line with the cell '%s'" % cell)
+open("f.csv", "w").write(",2\n3,4\n")
+equal(read("f.csv:2", "f64"), np.array([2.0, 4]), "what is not wanted does not matter")
+equal(read("f.csv:1:optional", "f64"), np.array([np.nan, 3]), "no number in the first line")
+for names in (",a", "a,2019", "a,", "1st,2nd"):
+    open("f.csv", "w").write(names + "\n3,4\n")
+    equal(read("f.csv", "f64", (2,)), np.array([[3.0, 4]]), "names " + names)
+for text in ("1,2\0\n3,4\n".encode(), "a,b\n3,4\n".encode("utf-16"), b"a,b\n3,4\n" + bytes(100)):
+    open("f.csv", "wb").write(text)
+    refused(read("f.csv", "f64", (2,)), "it has a byte 0", "a byte 0")
+
 # Numbers: each as Python reads it, in every way to write one.
 written = ["%.*g" % (int(random.integers(1, 18)), x) for x in np.exp(random.normal(size=400) * 30) * random.choice([-1, 1], 400)]
 written += ["0.1", "1e22", "1e23", "1e-22", "1e-23", "9007199254740993", "9007199254740993.0", "123456789012345678", "1.7976931348623157e308",

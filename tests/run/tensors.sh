@@ -211,6 +211,9 @@ for name in p:
         assert t[name.replace("trunk", "encoder")] == p[name], name
 assert unpack("I64", p["step"][2]) == [0]
 PYTHON
+expect 0 'a name that nothing has' "$dgc" train pupil.dsl $data --steps 0 --quiet --init-from teacher.safetensors:encoder=trunk:decoder=trunk
+shows err 'warning: teacher.safetensors: `decoder=trunk` renames nothing: no name in it begins with that'
+grep -q '`encoder=trunk` renames' err && fail 'what renames something' || pass
 expect 0 'another width' "$dgc" train teacher.dsl --data x=rows.csv:1-3 --data y=rows.csv:4 --set outputs=1 --steps 0 --quiet --init-from teacher.safetensors
 shows err '2 variables are loaded'
 shows err 'not loaded: head.bias (f32[2] there, f32[1] here), head.kernel (f32[4,2] there, f32[4,1] here)'
@@ -219,6 +222,13 @@ expect 4 'nothing fits' "$dgc" train teacher.dsl $data --steps 0 --quiet --init-
 shows err 'nothing in it fits a variable of model teacher'
 expect 0 'goes on' "$dgc" train pupil.dsl $data --steps 3 --quiet --checkpoint pupil.safetensors --resume --init-from teacher.safetensors:encoder=trunk
 shows err 'this training goes on from step 0'
+# What the file has and is not saved again is told, when a training goes on.
+cp pupil.safetensors plain.safetensors
+sed 's/with adam(/with sgd(/; s/with adamw(/with sgd(/' pupil.dsl >plain.dsl
+expect 0 'without the state of its optimizer' "$dgc" train plain.dsl $data --steps 4 --quiet --checkpoint plain.safetensors --resume
+shows err 'note: resume: the file has what the model has not, and does not save: head.bias.adam.m, head.bias.adam.v, '
+expect 0 'with all of it, by now' "$dgc" train plain.dsl $data --steps 5 --quiet --checkpoint plain.safetensors --resume
+grep -q 'does not save' err && fail 'what was left out is gone by now' || pass
 # As numpy writes it: f64 and f16, by other names.
 py 'of numpy' <<'PYTHON'
 from files import *
