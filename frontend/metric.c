@@ -127,20 +127,37 @@ static bool parts_of(struct resolver *r, const struct node *n, struct nodes *out
   return true;
 }
 
-/* Formulas compute with f64, and with i64 for i32; in f32 is what there is in f32 alone. */
+/* Formulas compute with f64, and with i64 for u8 and i32; in f32 is what there is in f32 alone. */
 static struct type wide(struct type t) {
   if (dtype_is_float((enum dtype)t.dtype)) t.dtype = DT_F64;
-  if (t.dtype == DT_I32) t.dtype = DT_I64;
+  if (dtype_is_int((enum dtype)t.dtype)) t.dtype = DT_I64;
   return t;
+}
+
+/* A sum of integers over the rows of a batch, which must not depend on how many these are: in i64. */
+static struct node *wide_sum(struct resolver *r, struct node *n) {
+  if (n->op != OP_reduce_sum || !dtype_is_int((enum dtype)n->type.dtype)) return n;
+  struct node *x = build_cast(r->g, n->inputs[0], DT_I64);
+  return build(r->g, OP_reduce_sum, 1, &x, n->nattrs, n->attrs, NULL);
+}
+
+/* Counts are integers, and what is to be a share of them is 0. */
+static void warn_whole(struct resolver *r, const struct node *n) {
+  if (n->op != OP_div || !dtype_is_int((enum dtype)n->type.dtype) || is_library(r, n->loc)) return;
+  const char *name = n->loc.source ? n->loc.source->name : "";
+  if (map_put(&r->reported, arena_printf(r->arena, "%s:%u:whole", name, n->loc.begin), r)) return;
+  diag_warning(r->diags, n->loc, "a metric divides integers here, and what is left over is lost");
+  diag_help(r->diags, LOC_NONE, "of a share write `sum(cast(x, f32)) / ...`, or `mean(x)`");
 }
 
 /* What a batch gives to the formulas, as an output here and an input there. */
 static struct node *formula_input(struct resolver *r, struct node *n, enum part part) {
   enum output_role role = OUTPUT_SAME;
   if (part == PART_TOTAL) join_of(n, &role);
+  struct node *given = part == PART_TOTAL ? wide_sum(r, n) : n;
   struct type t = wide(n->type);
   struct node *input = build_input(r->metrics, n->name, &t);
-  if (input) graph_add_output(r->g, role, input->name, n, 0);
+  if (input && given) graph_add_output(r->g, role, input->name, given, 0);
   return input;
 }
 
@@ -153,6 +170,7 @@ static struct node *formula_node(struct resolver *r, const struct node *n) {
   struct graph *g = r->metrics;
   struct type t = wide(n->type);
   bool single = is_single(n);
+  warn_whole(r, n);
   if (n->op == OP_constant)
     return build_cast(g, build_constant(g, &n->type, node_attr(n, ATTR_value)->data), (enum dtype)t.dtype);
   struct node **in = arena_new_array(r->arena, (size_t)n->ninputs + 1, struct node *);
@@ -190,11 +208,13 @@ static struct node *formula_of(struct resolver *r, const struct node *n, struct 
 
 /* ---- statements ---- */
 
-/* Whether v is one mean or sum over the rows: it is given as a sum and a count. */
+/* Whether v is one mean or sum over the rows, but of integers: it is given as a sum and a count. */
 static bool give_average(struct resolver *r, const char *name, const struct value *v) {
   struct node *n = v->kind == VALUE_TENSOR ? v->tensor.sum : NULL;
   struct obstacle none;
   if (!n || part_of(r, n, &none) != PART_TOTAL) return false;
+  bool counts = n->inputs[0]->op == OP_cast && n->inputs[0]->inputs[0]->type.dtype == DT_BOOL;
+  if (dtype_is_int((enum dtype)n->type.dtype) && !counts) return false; /* its total is exact */
   if (!dtype_is_float((enum dtype)n->type.dtype)) n = build_cast(r->g, n, DT_F32);
   if (n) give(r, OUTPUT_METRIC, name, n, v->tensor.elements);
   return true;
