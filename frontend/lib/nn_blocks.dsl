@@ -2,6 +2,36 @@
 
 # ---- normalisations ----
 
+# (x - mean) / standard deviation of each column, the last axis, over the rows that training has seen so far: after whole epochs those
+# of all of them, as Keras' Normalization and sklearn's StandardScaler fit; what is evaluated or predicted adds nothing. NaN, which
+# stands for what is missing, is not counted, and becomes 0, the mean. The gradient takes both for constants.
+#   input x : f32[B, 8]
+#   predict y = nn.running_norm(x)
+layer running_norm(x : T[...S, K], epsilon : nonnegative = 1e-7) {
+  state count  : f64[K] = zeros()
+  state center : f64[K] = zeros()
+  state spread : f64[K] = zeros()      # the sum of the squares of what lies beside the center
+  known = not is_nan(x)
+  n, mean_of_all, squares = [count, center, spread]
+  if training {
+    axes = []
+    for i in 0..size(S) { axes = axes + [i] }
+    wide = stop_gradient(cast(x, f64))
+    here = sum(cast(known, f64), axis = axes)
+    mean_here = ratio(sum(select(known, wide, 0), axis = axes), here)
+    beside = select(known, wide - mean_here, 0)
+    off = mean_here - center
+    n = count + here
+    mean_of_all = center + off * ratio(here, n)      # Chan, Golub, LeVeque 1979
+    squares = spread + sum(square(beside), axis = axes) + square(off) * ratio(count * here, n)
+    count  <- n
+    center <- mean_of_all
+    spread <- squares
+  }
+  width = max(sqrt(ratio(squares, n)), epsilon)
+  return select(known, (x - cast(mean_of_all, T)) / cast(width, T), 0)
+}
+
 # x / sqrt(mean(x^2) + epsilon) * scale along the last axis (Zhang, Sennrich 2019).
 #   input x : f32[B, 8]
 #   predict y = nn.rms_norm(x)

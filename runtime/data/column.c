@@ -20,6 +20,7 @@ static bool name_has_suffix(const char *path, const char *suffix) {
 }
 
 bool is_table(const char *path) { return name_has_suffix(path, ".csv") || name_has_suffix(path, ".tsv"); }
+bool is_plain_text(const char *path) { return name_has_suffix(path, ".txt"); }
 
 /* By the first bytes of a file. What has none of these is known by its name. */
 static const struct format {
@@ -42,7 +43,7 @@ static const struct format *format_of(const uint8_t *head, int64_t len) {
 
 /* What gzip compressed is decompressed as far as its header says. */
 static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
-  if (name_has_suffix(path, ".txt")) return 0;
+  if (is_plain_text(path)) return 0;
   const struct format *f = format_of(head, len);
   if (f) return f->size ? f->size(head, len) : 0;
   return is_table(path) ? 0 : CONTENT_WRONG;
@@ -91,7 +92,7 @@ static bool refuse(struct reader *r, const char *name, const char *help) {
 static bool read_any(struct reader *r, const struct data_spec *spec) {
   uint8_t head[16];
   int64_t len = r->in.len < (int64_t)sizeof head ? r->in.len : (int64_t)sizeof head;
-  if (name_has_suffix(r->path, ".txt")) return read_text(r);
+  if (is_plain_text(r->path)) return read_text(r);
   if (len == 0) return reader_fail(r, "it decompresses to nothing");
   if (!content_read(&r->in, 0, head, len)) return content_unread(r->path, errno, r->loc, r->diags);
   const struct format *f = format_of(head, len);

@@ -266,7 +266,15 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
       return reader_fail(
           r, "windows, as ':%s', are of texts alone; numpy's sliding_window_view makes them, in an npy file",
           member);
-    return reader_fail(r, "it has no column '%s', only: %s", member, names.data);
+    const char *kind = strrchr(member, ':');
+    if (kind && kind > member)
+      return reader_fail(
+          r,
+          "it has no column '%s', and no column is read as '%s': there are ':category', ':optional', "
+          "':present', ':date' and ':time'",
+          member, kind);
+    return reader_fail(r, "it has no column '%s', only: %s%s", member, names.data,
+                       strcmp(member, "0") == 0 ? "; their numbers begin at 1" : "");
   } else if (c->last > c->ncolumns) {
     return reader_fail(r, "it has %d columns, so there is no ':%s'", c->ncolumns, member);
   }

@@ -128,6 +128,9 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
  * one of them is not from low to high. */
 bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d);
 
+/* The first column that has a NaN where it lies in memory, and its first such row; NULL: none has. */
+const struct column *dataset_with_nan(const struct dataset *ds, int64_t *row);
+
 /* Where the first of n integers is that is not from low to high; -1: nowhere, or they are floats. */
 int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high);
 

@@ -3,6 +3,7 @@
 #include "runtime/data/reader.h"
 #include "runtime/data/vocabulary.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,6 +239,10 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
       diag_help(d, LOC_NONE,
                 "of a CSV file, columns are chosen by number or name: FILE.csv:1-%lld, FILE.csv:NAME",
                 (long long)type_count(row));
+    else if (have.rank == 0 && row->rank == 1 && row->dtype == DT_U8 && is_plain_text(c->path))
+      diag_help(d, LOC_NONE,
+                "of a text, windows of %lld bytes are FILE.txt:%lld; it has a byte more than one at least",
+                (long long)row->dim[0], (long long)row->dim[0]);
     else if (have.rank == row->rank && type_count(row) != type_count(&have))
       diag_help(d, LOC_NONE, "such rows are `%s` in the model",
                 declared(d->arena, name, &have, (enum dtype)row->dtype));
@@ -311,6 +316,37 @@ static bool check_file(const struct column *c, const struct column_piece *p, str
       return outside(d, c, p, row + (at + i) / each, integer_at(stored, window + i * dtype_size(stored)));
     }
   return true;
+}
+
+/* The first of the rows that has a NaN; -1: none has, or they are no floats in memory. */
+static int64_t row_with_nan(const struct column_piece *p) {
+  enum dtype d = (enum dtype)p->row.dtype;
+  int64_t count = type_count(&p->row), size = (int64_t)dtype_size(d);
+  if (!p->data || p->starts || !dtype_is_float(d) || dtype_is_narrow(d)) return -1;
+  for (int64_t i = 0; i < p->rows; i++)
+    for (int64_t k = 0; k < count; k++) {
+      const uint8_t *at = p->data + i * p->stride + k * size;
+      float f32 = 0;
+      double f64 = 0;
+      if (d == DT_F32)
+        memcpy(&f32, at, sizeof f32);
+      else
+        memcpy(&f64, at, sizeof f64);
+      if (isnan(f32) || isnan(f64)) return i;
+    }
+  return -1;
+}
+
+const struct column *dataset_with_nan(const struct dataset *ds, int64_t *row) {
+  for (int i = 0; i < ds->ncolumns; i++)
+    for (int k = 0; k < ds->columns[i].npieces; k++) {
+      const struct column_piece *p = &ds->columns[i].pieces[k];
+      int64_t at = row_with_nan(p);
+      if (at < 0) continue;
+      *row = p->first + at;
+      return &ds->columns[i];
+    }
+  return NULL;
 }
 
 bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d) {

@@ -38,6 +38,7 @@ int64_t npy_size(const uint8_t *head, int64_t len);
 
 /* Whether it is a CSV or TSV file, by its name. */
 bool is_table(const char *path);
+bool is_plain_text(const char *path);
 /* "path: message" as an error; returns false. */
 bool reader_fail(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The format has no members: an error if one was asked for. */

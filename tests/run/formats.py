@@ -6,6 +6,8 @@ formats.py DGC SAMPLES; numpy is that of tools/oracles.sh."""
 import csv
 import datetime
 import os
+import re
+import shlex
 import subprocess
 
 import needs
@@ -121,6 +123,7 @@ equal(read("x.txt:7/moving", "u8", (7,))[:3], np.array([list(text[i:i + 7]) for 
 for path in ("x.txt:0", "x.txt:64/0", "x.txt:64/", "x.txt:/3", "x.txt:64+2", "x.txt:99999999999", "x.txt:64/movingx", "x.txt:64/moving/2"):
     refused(read(path, "u8", (64,)), "is not a window", path)
 refused(read("x.txt:1000", "u8", (1000,)), "too few", "one window is too long")
+refused(read("x.txt", "u8", (8,)), "windows of 8 bytes are FILE.txt:8", "a byte a row")
 
 # --- archives: what is wrong is so of a member; none is a checkpoint ---
 np.savez("x.npz", a=np.zeros(4, "c8"), b=np.zeros(4, "f4"))
@@ -284,6 +287,10 @@ check(got.returncode == 0 and "2 rows" in got.stderr, "tests", got.stderr)
 open("small.dsl", "w").write(MODEL % 3)
 got = run("train", "small.dsl", *given("t.csv"), "--steps", "1", "--batch", "4", "--quiet")
 check(got.returncode == 1 and "must be from" in got.stderr, "more words than rows", got.stderr)
+# What a column is read as, and numbers of columns.
+for spec, text in (("city:categorical", "no column is read as ':categorical': there are ':category'"), ("0", "their numbers begin at 1")):
+    got = run("train", "m.dsl", "--data", "city=t.csv:" + spec, "--data", "y=t.csv:y", "--steps", "1", "--quiet")
+    check(got.returncode == 1 and text in got.stderr, spec, got.stderr)
 # A file without the name of an input.
 got = run("train", "m.dsl", "--data", "t.csv:y", "--steps", "1", "--quiet")
 check(got.returncode == 2 and "which input is read from t.csv:y? write --data city=t.csv:y" in got.stderr, "no name", got.stderr)
@@ -301,4 +308,22 @@ for header in (False, True):
     got = run("train", "iris.dsl", "--data", "kind=iris.csv:3:category", "--data", "y=iris.csv:1", "--steps", "1", "--batch", "3",
               "--quiet", "--overwrite", "--checkpoint", "iris.safetensors")
     check(got.returncode == 0, "iris", got.stderr)
+# The table of docs/training.md, with what is missing and a name with a comma; another one of people whose fate is not known.
+page = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/training.md")).read()
+open("titanic.dsl", "w").write(re.search(r"^use nn\nmodel titanic.*?^}$", page, re.M | re.S).group())
+some = np.random.default_rng(1)
+lines = ["Survived,Name,Sex,Age,Fare"]
+for i in range(891):
+    woman = some.random() < 0.4
+    lines.append('%d,"Doe, J%d",%s,%s,%.2f' % (some.random() < (0.8 if woman else 0.2), i, "female" if woman else "male",
+                                               "" if i % 5 == 0 else some.integers(1, 80), some.random() * 100))
+open("titanic.csv", "w").write("\n".join(lines) + "\n")
+open("test.csv", "w").write("\n".join(line.split(",", 1)[1] for line in lines[:9]) + "\n")
+commands = re.findall(r"^dgc (?:train|predict) titanic.*$", page, re.M)
+check(len(commands) == 2, "commands of docs/training.md")
+for command in commands:
+    got = run(*shlex.split(command)[1:])
+    check(got.returncode == 0, command, got.stderr)
+check("stopped early" in run(*shlex.split(commands[0])[1:], "--overwrite").stderr, "patience")
+check(len(open("chance.csv").read().split()) == 9, "a chance for each row")
 finish()

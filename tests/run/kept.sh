@@ -202,6 +202,7 @@ expect 4 'the second loss' "$dgc" train two.dsl --data x=good.npy --data z=inf.n
 shows err 'error: the loss far is infinite at step 5: the training ends'
 expect 4 'the first loss' "$dgc" train two.dsl --data x=nan.npy --data z=inf.npy --batch 2 --no-shuffle --quiet
 shows err 'error: the loss near is not a number at step 5: the training ends'
+shows err 'help: input x has NaN, first in row 9 of nan.npy: `select(is_nan(x), 0, x)` reads 0 there'
 # The loss is fine and what the step makes of the variables is not: the file stays good.
 expect 0 'one step' line --steps 1 --checkpoint a.safetensors
 cp a.safetensors kept
