@@ -139,7 +139,7 @@ static void combine(struct conv_amx_sums *s, const struct axis *x) {
 
 /* How much is packed at a time. */
 static void choose_places(struct conv_amx_sums *s) {
-  enum { LEAST = 256, MOST = 4096, PIECE = 8192, MOST_KEPT = 1 << 20 };
+  enum { LEAST = 512, MOST = 4096, PIECE = 8192, MOST_KEPT = 1 << 20 };
   int64_t halo = 0, each = s->ncopies * s->channels * BLOCK * (int64_t)sizeof(uint16_t);
   for (int64_t n = 0; n < s->ncopies; n++) halo = greatest(halo, s->copies[n].halo);
   s->keeps = halo > 0 && each * (LEAST + halo) <= MOST_KEPT;
@@ -220,6 +220,9 @@ int64_t conv_amx_sums_levels(const struct conv_amx_sums *s, int64_t images) {
   return piece_sums_levels(tiles_of(images * s->pitch, s->piece));
 }
 
+/* Pixels that are put at once. */
+enum { AT_ONCE = 8 };
+
 /* Where what a thread works in begins; all are multiples of a line of a cache. */
 struct sums_room {
   int64_t pixels, copies, packed, end;
@@ -228,13 +231,23 @@ struct sums_room {
 static struct sums_room room_of(const struct conv_amx_sums *s) {
   int64_t copies = s->keeps ? s->ncopies * s->channels : 1, number = sizeof(uint16_t);
   struct sums_room r = {.pixels = greatest(s->channels, s->filters) * LANES * (int64_t)sizeof(float)};
-  r.copies = r.pixels + (s->side - DEPTH) / LANES * (int64_t)sizeof(char *);
+  r.copies = r.pixels + ((s->side - DEPTH) / LANES + AT_ONCE) * (int64_t)sizeof(char *);
   r.packed = r.copies + copies * 2 * s->side * number;
   r.end = r.packed + s->filters * s->at_once * LANES * number;
   return r;
 }
 
 size_t conv_amx_sums_room(const struct conv_amx_sums *s) { return (size_t)room_of(s).end; }
+
+/* So many pixels from the first one on; perhaps some more, which others will be put over. `steps` are AT_ONCE
+ * multiples of what is between two of them, and `next` is what is between so many. */
+INLINE_AMX const char **put_pixels(const char **to, const char *first, int64_t count, __m512i steps,
+                                   int64_t next) {
+  __m512i at = _mm512_add_epi64(_mm512_set1_epi64((int64_t)(intptr_t)first), steps);
+  for (int64_t i = 0; i < count; i += AT_ONCE, at = _mm512_add_epi64(at, _mm512_set1_epi64(next)))
+    _mm512_storeu_si512(to + i, at);
+  return to + count;
+}
 
 /* Images whose pixels lie along the line, and the pixel that lies at each of some places; a pixel of zeros
  * where there is none. */
@@ -245,25 +258,28 @@ struct pixel_line {
   int64_t count, pixel; /* of images; bytes */
 };
 
-static void find_pixels(const struct conv_amx_sums *s, const struct pixel_line *l, int64_t first, int64_t end,
-                        const char **to) {
+AMX static void find_pixels(const struct conv_amx_sums *s, const struct pixel_line *l, int64_t first,
+                            int64_t end, const char **to) {
   const struct lain *at = l->lain;
-  int64_t length = s->rows[2], low = at->low[2], high = at->high[2];
+  int64_t length = s->rows[2], step = l->stride[2] * l->pixel;
+  const __m512i none = _mm512_setzero_si512(),
+                steps =
+                    _mm512_setr_epi64(0, step, 2 * step, 3 * step, 4 * step, 5 * step, 6 * step, 7 * step);
   while (first < end) {
     int64_t row = first / length, p = first % length, stop = least(length, p + end - first);
     int64_t p1 = row % s->rows[1], p0 = row / s->rows[1] % s->rows[0], n = row / s->rows[1] / s->rows[0];
+    bool some = n < l->count && p0 >= at->low[0] && p0 < at->high[0] && p1 >= at->low[1] && p1 < at->high[1];
+    int64_t low = some ? greatest(least(at->low[2], stop), p) : stop,
+            high = some ? greatest(least(at->high[2], stop), low) : stop;
     first += stop - p;
-    if (n >= l->count || p0 < at->low[0] || p0 >= at->high[0] || p1 < at->low[1] || p1 >= at->high[1]) {
-      for (; p < stop; p++) *to++ = l->zeros;
-      continue;
+    to = put_pixels(to, l->zeros, low - p, none, 0);
+    if (low < high) {
+      int64_t i0 = p0 * l->stride[0] + at->begin[0], i1 = p1 * l->stride[1] + at->begin[1],
+              i2 = low * l->stride[2] + at->begin[2];
+      int64_t pixel = ((n * l->size[0] + i0) * l->size[1] + i1) * l->size[2] + i2;
+      to = put_pixels(to, l->images + pixel * l->pixel, high - low, steps, AT_ONCE * step);
     }
-    int64_t i0 = p0 * l->stride[0] + at->begin[0], i1 = p1 * l->stride[1] + at->begin[1];
-    int64_t before = ((n * l->size[0] + i0) * l->size[1] + i1) * l->size[2] + at->begin[2];
-    int64_t step = l->stride[2] * l->pixel;
-    for (; p < least(low, stop); p++) *to++ = l->zeros;
-    const char *pixel = l->images + (before + p * l->stride[2]) * l->pixel;
-    for (; p < least(high, stop); p++, pixel += step) *to++ = pixel;
-    for (; p < stop; p++) *to++ = l->zeros;
+    to = put_pixels(to, l->zeros, stop - high, none, 0);
   }
 }
 
