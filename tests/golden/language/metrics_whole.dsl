@@ -1,7 +1,7 @@
 # Sums of integers are totals of i64, and a metric that divides such is told of, once: counts are integers, and a share is none.
 # RUN: %dgc check %s 2>&1 | %FileCheck %s
-# RUN: %dgc compile %s --entry eval --emit graph 2>/dev/null | %FileCheck %s --check-prefix=EVAL
-# RUN: %dgc compile %s --entry metrics --emit graph 2>/dev/null | %FileCheck %s --check-prefix=FORMULA
+# RUN: %dgc compile %s --entry eval --emit graph | %FileCheck %s --check-prefix=EVAL
+# RUN: %dgc compile %s --entry metrics --emit graph | %FileCheck %s --check-prefix=FORMULA
 model whole() {
   input hit : u8[B]
   input said : i32[B]
