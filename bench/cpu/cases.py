@@ -4,7 +4,9 @@ as (name, type, shape of a row, the numbers from 0 below which they lie), and wh
 import collections
 
 Case = collections.namedtuple("Case", "name source settings batch inputs bf16")
-LENGTHS = {"chars-64": (64, 16), "chars-1024": (1024, 2)}
+Transformer = collections.namedtuple("Transformer", "length words width blocks heads tied")
+TRANSFORMERS = {"chars-64": Transformer(64, 96, 128, 4, 4, False), "chars-1024": Transformer(1024, 96, 128, 4, 4, False),
+                "gpt2": Transformer(256, 50257, 768, 12, 12, True)}
 
 
 def rows(shape, labels=10, dtype="float32", label="int32", of_label=()):
@@ -19,12 +21,13 @@ CASES = {c.name: c for c in [
     Case("resnet", "bench/resnet.dsl", (), 64, rows((32, 32, 3)), True),
     Case("mobilenet", "bench/mobilenet.dsl", (), 64, rows((32, 32, 3)), True),
     Case("unet", "bench/unet.dsl", (), 16, rows((64, 64, 1), labels=2, of_label=(64, 64)), True),
-    *(Case(name, "bench/chars.dsl", (f"length={length}",), batch,
-           [("x", "int32", (length,), 96), ("y", "int32", (length,), 96)], True)
-      for name, (length, batch) in LENGTHS.items()),
+    *(Case(name, f"bench/{name.split('-')[0]}.dsl", (f"length={t.length}",), batch,
+           [("x", "int32", (t.length,), t.words), ("y", "int32", (t.length,), t.words)], True)
+      for (name, t), batch in zip(TRANSFORMERS.items(), (16, 2, 4))),
     Case("lstm", "bench/lstm.dsl", (), 64, rows((64, 32)), True),
     Case("bag", "bench/bag.dsl", (), 128, [("x", "int32", (44,), 65536), ("y", "int32", (), 3)], False),
 ]}
+DECAY = 0.1
 MOBILE = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1))
 
 
@@ -33,7 +36,7 @@ def method(case):
     if case.name.startswith("perceptron"):
         return case.name.split("-")[1], 1e-3
     return {"resnet": ("momentum", 0.1), "mobilenet": ("momentum", 0.1), "lstm": ("sgd", 0.01),
-            "bag": ("sgd", 2.0)}.get(case.name, ("adam", 1e-3))
+            "bag": ("sgd", 2.0), "gpt2": ("adamw", 6e-4)}.get(case.name, ("adam", 1e-3))
 
 
 def batches(case, count=4):

@@ -4,7 +4,7 @@ convolutions of it, variables and norms of f32."""
 import jax
 import jax.numpy as jnp
 
-from cases import MOBILE, batches, method
+from cases import DECAY, MOBILE, TRANSFORMERS, batches, method
 
 PLACES = ("NHWC", "HWIO", "NHWC")
 
@@ -105,15 +105,17 @@ def unet(s, x):
     return s.conv(y, 2, 1)
 
 
-def chars(s, x):
-    x = s.var((96, 128))[x] + s.var((x.shape[1], 128))
-    for _ in range(4):
-        y = s.dense(s.layer_norm(x), 384, bias=False)
-        q, k, v = (t.reshape(*t.shape[:2], 4, 32) for t in jnp.split(y, 3, -1))
+def transformer(s, x, t):
+    table = s.var((t.words, t.width))
+    x = table[x] + s.var((t.length, t.width))
+    for _ in range(t.blocks):
+        y = s.dense(s.layer_norm(x), 3 * t.width, bias=False)
+        q, k, v = (part.reshape(*part.shape[:2], t.heads, -1) for part in jnp.split(y, 3, -1))
         y = jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(x.shape)
-        x = x + s.dense(y, 128)
-        x = x + s.dense(jax.nn.gelu(s.dense(s.layer_norm(x), 512), approximate=False), 128)
-    return s.dense(s.layer_norm(x), 96)
+        x = x + s.dense(y, t.width)
+        x = x + s.dense(jax.nn.gelu(s.dense(s.layer_norm(x), 4 * t.width), approximate=False), t.width)
+    x = s.layer_norm(x)
+    return x.astype(s.dtype) @ table.T.astype(s.dtype) if t.tied else s.dense(x, t.words)
 
 
 def lstm(s, x):
@@ -133,7 +135,7 @@ def bag(s, x):
     return s.dense(x.mean(1), 3)  # x is the rows of the table, see sparse_step
 
 
-MODELS = {"perceptron": perceptron, "lenet": lenet, "resnet": resnet, "mobilenet": mobilenet, "unet": unet, "chars": chars,
+MODELS = {"perceptron": perceptron, "lenet": lenet, "resnet": resnet, "mobilenet": mobilenet, "unet": unet,
           "lstm": lstm, "bag": bag}
 
 
@@ -144,13 +146,19 @@ def updated(name, rate, count, v, g, slots):
         m = 0.9 * slots[0] + g
         return v - rate * m, [m]
     m, n = 0.9 * slots[0] + 0.1 * g, 0.999 * slots[1] + 0.001 * g * g
+    if name == "adamw":
+        v = v - rate * DECAY * v
     rate = rate * jnp.sqrt(1 - 0.999**count) / (1 - 0.9**count)
     return v - rate * m / (jnp.sqrt(n) + 1e-7), [m, n]
 
 
 def steps(case, dtype):
     """The state, and a function of it and a batch to a new state and the loss."""
-    model, (name, rate) = MODELS[case.name.split("-")[0]], method(case)
+    name, rate = method(case)
+    if case.name in TRANSFORMERS:
+        model = lambda s, x: transformer(s, x, TRANSFORMERS[case.name])
+    else:
+        model = MODELS[case.name.split("-")[0]]
 
     def loss_of(values, state, x, y):
         s = Scope(values, state, dtype)
@@ -181,6 +189,6 @@ def steps(case, dtype):
     else:
         first = []
     model(s, x)
-    values, slots = first + s.values, {"sgd": 0, "momentum": 1, "adam": 2}[name]
+    values, slots = first + s.values, {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}[name]
     held = values, s.state, [[jnp.zeros_like(v) for _ in range(slots)] for v in values], jnp.zeros((), "float32")
     return held, jax.jit(sparse_step if case.name == "bag" else step, donate_argnums=0)

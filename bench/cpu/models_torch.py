@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from cases import LENGTHS, MOBILE, method
+from cases import DECAY, MOBILE, TRANSFORMERS, method
 
 F = nn.functional
 
@@ -84,28 +84,33 @@ class Unet(nn.Module):
         return self.last(y)
 
 
-class CharBlock(nn.Module):
-    def __init__(self):
+class Attends(nn.Module):
+    def __init__(self, width, heads):
         super().__init__()
-        self.first, self.second = nn.LayerNorm(128), nn.LayerNorm(128)
-        self.qkv, self.out = nn.Linear(128, 384, bias=False), nn.Linear(128, 128)
-        self.wide, self.narrow = nn.Linear(128, 512), nn.Linear(512, 128)
+        self.first, self.second, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
+        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
-        q, k, v = (t.view(*t.shape[:2], 4, 32).transpose(1, 2) for t in self.qkv(self.first(x)).chunk(3, -1))
+        parts = self.qkv(self.first(x)).chunk(3, -1)
+        q, k, v = (t.view(*t.shape[:2], self.heads, -1).transpose(1, 2) for t in parts)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(x.shape))
         return x + self.narrow(F.gelu(self.wide(self.second(x))))
 
 
-class Chars(nn.Module):
-    def __init__(self, length):
+class Transformer(nn.Module):
+    def __init__(self, t):
         super().__init__()
-        self.table, self.place = nn.Embedding(96, 128), nn.Parameter(torch.rand(length, 128))
-        self.blocks = nn.Sequential(*[CharBlock() for _ in range(4)], nn.LayerNorm(128), nn.Linear(128, 96))
+        self.table, self.place = nn.Embedding(t.words, t.width), nn.Parameter(0.02 * torch.rand(t.length, t.width))
+        self.blocks = nn.Sequential(*[Attends(t.width, t.heads) for _ in range(t.blocks)], nn.LayerNorm(t.width))
+        self.logits = nn.Linear(t.width, t.words, bias=not t.tied)
+        if t.tied:
+            nn.init.normal_(self.table.weight, std=0.02)
+            self.logits.weight = self.table.weight
 
     def forward(self, x):
-        return self.blocks(self.table(x) + self.place).flatten(0, 1)
+        return self.logits(self.blocks(self.table(x) + self.place)).flatten(0, 1)
 
 
 class Lstm(nn.Module):
@@ -118,8 +123,8 @@ class Lstm(nn.Module):
 
 
 def model(case):
-    if case.name in LENGTHS:
-        return Chars(LENGTHS[case.name][0])
+    if case.name in TRANSFORMERS:
+        return Transformer(TRANSFORMERS[case.name])
     if case.name == "bag":
         return nn.Sequential(nn.EmbeddingBag(65536, 64, mode="mean", sparse=True), nn.Linear(64, 3))
     return {"perceptron": perceptron, "lenet": lenet, "resnet": resnet, "mobilenet": mobilenet, "unet": Unet,
@@ -128,6 +133,8 @@ def model(case):
 
 def optimizer(case, net):
     name, rate = method(case)
+    if name == "adamw":
+        return torch.optim.AdamW(net.parameters(), rate, weight_decay=DECAY, fused=True)
     if name == "adam":
         return torch.optim.Adam(net.parameters(), rate, fused=True)
     return torch.optim.SGD(net.parameters(), rate, momentum=0.9 if name == "momentum" else 0,

@@ -8,7 +8,7 @@ import sys
 
 import tensorflow as tf
 
-from cases import LENGTHS, MOBILE, arguments, batches, method
+from cases import DECAY, MOBILE, TRANSFORMERS, arguments, batches, method
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from rounds import serve
 
@@ -70,28 +70,31 @@ class Places(layers.Layer):
 
 
 class Attention(layers.Layer):
-    def __init__(self):
+    def __init__(self, width, heads):
         super().__init__()
-        self.qkv, self.out = layers.Dense(384, use_bias=False), layers.Dense(128)
+        self.qkv, self.out, self.heads = layers.Dense(3 * width, use_bias=False), layers.Dense(width), heads
 
     def call(self, x):
-        length = x.shape[1]
-        heads = tf.reshape(self.qkv(x), (-1, length, 3, 4, 32))
+        length, width = x.shape[1:]
+        heads = tf.reshape(self.qkv(x), (-1, length, 3, self.heads, width // self.heads))
         q, k, v = (tf.transpose(heads[:, :, i], (0, 2, 1, 3)) for i in range(3))
-        scores = tf.matmul(q, k, transpose_b=True) * 32**-0.5
+        scores = tf.matmul(q, k, transpose_b=True) * (width // self.heads)**-0.5
         seen = tf.linalg.band_part(tf.ones((length, length), bool), -1, 0)
         y = tf.nn.softmax(tf.where(seen, scores, tf.cast(-1e9, scores.dtype))) @ v
-        return self.out(tf.reshape(tf.transpose(y, (0, 2, 1, 3)), (-1, length, 128)))
+        return self.out(tf.reshape(tf.transpose(y, (0, 2, 1, 3)), (-1, length, width)))
 
 
-def chars(x):
-    x = Places()(layers.Embedding(96, 128)(x))
-    for _ in range(4):
-        x = layers.Add()([x, Attention()(layers.LayerNormalization(epsilon=1e-5)(x))])
-        wide = layers.Dense(512, lambda t: keras.activations.gelu(t, approximate=False))
+def transformer(x, t):
+    table = layers.Embedding(t.words, t.width)
+    x = Places()(table(x))
+    for _ in range(t.blocks):
+        x = layers.Add()([x, Attention(t.width, t.heads)(layers.LayerNormalization(epsilon=1e-5)(x))])
+        wide = layers.Dense(4 * t.width, lambda v: keras.activations.gelu(v, approximate=False))
         y = wide(layers.LayerNormalization(epsilon=1e-5)(x))
-        x = layers.Add()([x, layers.Dense(128)(y)])
-    return layers.LayerNormalization(epsilon=1e-5)(x)
+        x = layers.Add()([x, layers.Dense(t.width)(y)])
+    x = layers.LayerNormalization(epsilon=1e-5)(x)
+    return layers.Lambda(lambda v: tf.matmul(v, tf.cast(table.embeddings, v.dtype), transpose_b=True))(x) if t.tied \
+        else layers.Dense(t.words)(x)
 
 
 def lstm(x):
@@ -102,18 +105,21 @@ def bag(x):
     return layers.GlobalAveragePooling1D()(layers.Embedding(65536, 64)(x))
 
 
-MODELS = {"perceptron": perceptron, "lenet": lenet, "resnet": resnet, "mobilenet": mobilenet, "unet": unet, "chars": chars,
+MODELS = {"perceptron": perceptron, "lenet": lenet, "resnet": resnet, "mobilenet": mobilenet, "unet": unet,
           "lstm": lstm, "bag": bag}
 
 
 def build(case):
     (_, dtype, shape, _), (_, _, _, classes) = case.inputs
     image = keras.Input(shape, dtype=dtype)
-    x = MODELS[case.name.split("-")[0]](image)
-    logits = layers.Conv2D(classes, 1)(x) if case.name == "unet" else layers.Dense(classes)(x)
+    if case.name in TRANSFORMERS:
+        logits = transformer(image, TRANSFORMERS[case.name])
+    else:
+        x = MODELS[case.name.split("-")[0]](image)
+        logits = layers.Conv2D(classes, 1)(x) if case.name == "unet" else layers.Dense(classes)(x)
     name, rate = method(case)
     sgd = keras.optimizers.SGD(rate, 0.9 if name == "momentum" else 0.0)
-    update = keras.optimizers.Adam(rate) if name == "adam" else sgd
+    update = {"adam": keras.optimizers.Adam(rate), "adamw": keras.optimizers.AdamW(rate, weight_decay=DECAY)}.get(name, sgd)
     model = keras.Model(image, logits)
     update.build(model.trainable_variables)
     return model, update

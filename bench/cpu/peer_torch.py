@@ -6,7 +6,7 @@ import sys
 
 import torch
 
-from cases import LENGTHS, arguments, batches
+from cases import TRANSFORMERS, arguments, batches
 from models_torch import model, optimizer
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from rounds import serve
@@ -27,7 +27,7 @@ def main():
 
     def step():
         x, y = map(torch.from_numpy, next(data))
-        loss = run(x, y.long().flatten() if case.name in LENGTHS else y.long())
+        loss = run(x, y.long().flatten() if case.name in TRANSFORMERS else y.long())
         update.zero_grad()
         loss.backward()
         update.step()

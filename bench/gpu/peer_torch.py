@@ -9,7 +9,7 @@ import sys
 import torch
 
 from models import WIDTH, arguments, timed
-from cases import LENGTHS, batches
+from cases import TRANSFORMERS, batches
 import models_torch
 
 F = torch.nn.functional
@@ -54,7 +54,7 @@ def measure(case, steps, seconds, rounding, device, way):
     net, update = network(case, device)
     x_host, y_host = map(torch.from_numpy, batches(case, 1)[0])
     if case.name != "wide":
-        y_host = y_host.long().flatten() if case.name in LENGTHS else y_host.long()
+        y_host = y_host.long().flatten() if case.name in TRANSFORMERS else y_host.long()
     if device == "cuda":
         x_host, y_host = x_host.pin_memory(), y_host.pin_memory()
     x, y = x_host.to(device, copy=True), y_host.to(device, copy=True)
