@@ -46,9 +46,44 @@ static struct attention_head head_of(const struct attention_numbers *s, const vo
   return x;
 }
 
+/* Where head `at` of all rows begins: in q; in k; in v; in y. */
+struct attention_at {
+  int64_t q, k, v, y;
+};
+
+static struct attention_at find_head(const struct attention_head *x, int64_t at) {
+  const struct attention_numbers *s = x->s;
+  int64_t b = at / s->heads, h = at % s->heads;
+  return (struct attention_at){b * s->queries * x->row + h * s->size, b * s->keys * x->row + h * s->size,
+                               b * s->keys * x->row_values + h * s->values,
+                               b * s->queries * x->row_values + h * s->values};
+}
+
 /* The first of the keys that no query before `end` sees. */
 static int64_t keys_before(const struct attention_numbers *s, int64_t end) {
   return s->causal ? least_of(end, s->keys) : s->keys;
+}
+
+/* Rows that are wanted soon, of several tensors: each product asks for some of them, so that they come from memory
+ * while it is computed. Heads lie side by side: a head has a few lines of each row. */
+struct wanted_soon {
+  struct {
+    const char *at;
+    int64_t step, rows, bytes;
+    int written;
+  } all[8];
+  int count, now;
+  int64_t row;
+};
+
+static void add_ahead(struct wanted_soon *x, const void *at, int64_t step, int64_t rows, int64_t bytes,
+                      int written) {
+  if (rows == 0) return;
+  x->all[x->count].at = at;
+  x->all[x->count].step = step;
+  x->all[x->count].rows = rows;
+  x->all[x->count].bytes = bytes;
+  x->all[x->count++].written = written;
 }
 
 /* ---- the slow way: of any numbers ---- */
@@ -155,7 +190,7 @@ DEFINE_SLOW(double, f64)
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
 #if defined(__x86_64__)
-#define TARGET         __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw")))
+#define TARGET         __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prfchw")))
 #define BYTES          64
 #define VECTORS        4
 #define TYPE           f32
@@ -173,7 +208,7 @@ DEFINE_SLOW(double, f64)
 #undef TARGET
 #undef BYTES
 #undef VECTORS
-#define TARGET         __attribute__((target("avx2,fma")))
+#define TARGET         __attribute__((target("avx2,fma,prfchw")))
 #define BYTES          32
 #define VECTORS        2
 #define TYPE           f32
