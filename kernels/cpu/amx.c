@@ -16,8 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { DEEP = 512, WIDE = 1024, HIGH = 256 }; /* what is packed at a time */
-_Static_assert(AMX_ROOM == 2 * DEEP * (WIDE + HIGH) + (32 << 10),
+/* What is packed at a time, at most: so many k, and so many values of A and, but for a part of a block, of B. Both and
+ * what they become stay in the second-level cache; each value is packed once where A has no more. */
+enum { DEEP = 1024, VALUES_A = 512 << 10, VALUES_B = 128 << 10, GAP = 2048 };
+_Static_assert(AMX_ROOM == 2 * (VALUES_A + GAP + VALUES_B + BLOCK * DEEP),
                "the packed operands, and some lines between");
 
 bool amx_can(void) {
@@ -34,6 +36,9 @@ bool amx_can(void) {
   return known;
 }
 
+/* As few equal parts of k as there can be. */
+static int64_t depth_of(int64_t k) { return k > DEEP ? up(tiles_of(k, tiles_of(k, DEEP)), DEPTH) : k; }
+
 /* Lanes from `lane` on, of k from `k` on, to an even number of tiles across. In the order in which they lie. */
 AMX static void pack(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
                      uint16_t *to) {
@@ -46,9 +51,10 @@ AMX static void pack(const struct amx_operand *o, int64_t lane, int64_t lanes, i
     }
 }
 
-/* 32 x 32 sums, `row` numbers from one row to the next; to what is there if `add` holds. */
+/* 32 x 32 sums, `row` numbers from one row to the next; to what is there if `add` holds. Asks for the lines of those at
+ * `next`, if any, as it goes. */
 AMX static void multiply_block(const uint16_t *a, const uint16_t *b, int64_t deep, bool add, float *c,
-                               int64_t row) {
+                               int64_t row, const float *next) {
   size_t step = (size_t)row * sizeof *c, line = DEPTH * sizeof *a;
   const uint16_t *below = a + deep * TILE, *beside = b + deep * TILE;
   float *under = c + LANES * row;
@@ -63,7 +69,12 @@ AMX static void multiply_block(const uint16_t *a, const uint16_t *b, int64_t dee
     _tile_zero(2);
     _tile_zero(3);
   }
+  int64_t each = tiles_of(BLOCK, deep), asked = next ? 0 : BLOCK;
   for (int64_t i = 0; i < deep * TILE; i += TILE) {
+    for (int64_t to = least(asked + each, BLOCK); asked < to; asked++) {
+      __builtin_prefetch(next + asked * row, 1, 3);
+      __builtin_prefetch(next + asked * row + LANES, 1, 3);
+    }
     _tile_loadd(4, a + i, line);
     _tile_loadd(6, b + i, line);
     _tile_loadd(5, below + i, line);
@@ -94,13 +105,13 @@ AMX static void multiply_packed(const uint16_t *a, const uint16_t *b, int64_t hi
     for (int64_t i = 0; i < high; i += BLOCK) {
       int64_t rows = least(high - i, BLOCK), columns = least(wide - j, BLOCK);
       const uint16_t *from = a + i / LANES * deep * TILE, *with = b + j / LANES * deep * TILE;
-      float *to = c + i * row + j;
+      float *to = c + i * row + j, *next = i + BLOCK < high ? to + BLOCK * row : NULL;
       if (rows == BLOCK && columns == BLOCK) {
-        multiply_block(from, with, deep, add, to, row);
+        multiply_block(from, with, deep, add, to, row, next);
         continue;
       }
       if (add) copy_rows(rows, columns, to, row, edge, BLOCK);
-      multiply_block(from, with, deep, add, edge, BLOCK);
+      multiply_block(from, with, deep, add, edge, BLOCK, NULL);
       copy_rows(rows, columns, edge, BLOCK, to, row);
     }
 }
@@ -110,8 +121,9 @@ int64_t amx_packed_count(int64_t n, int64_t k) { return up(n, BLOCK) * up(k, DEP
 /* For so many k, the panels of all columns; then those of the next k. */
 AMX void amx_pack(const struct amx_product *p, const uint16_t *b, uint16_t *packed) {
   const struct amx_operand right = {b, p->b_row, !p->transpose_b, true};
-  for (int64_t k = 0; k < p->k; k += DEEP)
-    pack(&right, 0, p->n, k, least(p->k - k, DEEP), packed + up(p->n, BLOCK) * k);
+  int64_t most = depth_of(p->k);
+  for (int64_t k = 0; k < p->k; k += most)
+    pack(&right, 0, p->n, k, least(p->k - k, most), packed + up(p->n, BLOCK) * k);
 }
 
 /* Panels from column j on, for k from `k` on. */
@@ -124,19 +136,23 @@ AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint
                       void *room) {
   const struct amx_operand left = {a, p->a_row, p->transpose_a, false},
                            right = {b, p->b_row, !p->transpose_b, true};
-  uint16_t *packed_b = room, *packed_a = packed_b + DEEP * WIDE + 4096;
-  if (p->k == 0)
+  uint16_t *packed_a = room, *packed_b = packed_a + VALUES_A + GAP;
+  if (p->k == 0) {
     for (int64_t i = 0; i < p->m; i++) memset(c + i * p->c_row, 0, (size_t)p->n * sizeof *c);
+    return;
+  }
+  int64_t most = depth_of(p->k), values = up(most, DEPTH), high = VALUES_A / values / BLOCK * BLOCK,
+          wide = up(VALUES_B / values, BLOCK);
   begin_tiles();
-  for (int64_t j = 0; j < p->n; j += WIDE)
-    for (int64_t k = 0; k < p->k; k += DEEP) {
-      int64_t wide = least(p->n - j, WIDE), depth = least(p->k - k, DEEP);
-      const uint16_t *with = p->packed ? find_packed(p, j, k, depth) : packed_b;
-      if (!p->packed) pack(&right, j, wide, k, depth, packed_b);
-      for (int64_t i = 0; i < p->m; i += HIGH) {
-        int64_t high = least(p->m - i, HIGH);
-        pack(&left, i, high, k, depth, packed_a);
-        multiply_packed(packed_a, with, high, wide, depth, k > 0, c + i * p->c_row + j, p->c_row);
+  for (int64_t k = 0; k < p->k; k += most)
+    for (int64_t i = 0; i < p->m; i += high) {
+      int64_t depth = least(p->k - k, most), rows = least(p->m - i, high);
+      pack(&left, i, rows, k, depth, packed_a);
+      for (int64_t j = 0; j < p->n; j += wide) {
+        int64_t columns = least(p->n - j, wide);
+        const uint16_t *with = p->packed ? find_packed(p, j, k, depth) : packed_b;
+        if (!p->packed) pack(&right, j, columns, k, depth, packed_b);
+        multiply_packed(packed_a, with, rows, columns, depth, k > 0, c + i * p->c_row + j, p->c_row);
       }
     }
   _tile_release();

@@ -16,7 +16,7 @@ struct amx_product {
   int64_t packed_n, packed_left; /* how many columns that has, and the first of B, a multiple of 32 */
 };
 /* Bytes of memory to work in, which begins at a multiple of 64. */
-enum { AMX_ROOM = 1312 << 10 };
+enum { AMX_ROOM = 1348 << 10 };
 
 /* Whether this processor has AMX for bfloat16, and the system lets this process use it. */
 bool amx_can(void);

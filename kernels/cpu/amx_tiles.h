@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define AMX        __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl")))
+#define AMX        __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,prfchw")))
 #define INLINE_AMX AMX __attribute__((always_inline)) static inline
 
 enum { LANES = 16, BLOCK = 2 * LANES, DEPTH = 32, TILE = LANES * DEPTH }; /* of bfloat16 values */
@@ -28,6 +28,7 @@ INLINE_AMX void begin_tiles(void) {
     uint8_t rows[16];
   } shapes = {.palette = 1};
   for (int i = 0; i < 8; i++) shapes.bytes[i] = 64, shapes.rows[i] = LANES;
+  __asm__ volatile("" : : "r"(&shapes) : "memory"); /* GCC believes that 8 bytes are read */
   _tile_loadconfig(&shapes);
 }
 

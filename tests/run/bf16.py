@@ -65,7 +65,8 @@ def special(rng, x):
 
 
 def products(rng):
-    sizes = [(64, 784, 48), (33, 130, 17), (16, 10, 70), (40, 300, 1), (787, 40, 33)]  # the last one in blocks of rows
+    # The last two in blocks: of rows; of rows and of k.
+    sizes = [(64, 784, 48), (33, 130, 17), (16, 10, 70), (40, 300, 1), (787, 40, 33), (600, 1100, 140)]
     for rows, k, n in sizes:
         x, w = special(rng, mixed(rng, (rows, k))), mixed(rng, (k, n))
         w[rng.random((k, n)) < 0.05] = 1e30
