@@ -23,9 +23,9 @@ def check(good, what):
         print("FAILED:", what)
 
 
-def run(units, *args):
+def run(units, *args, **env):
     r = subprocess.run([DGC, *args], capture_output=True, text=True, timeout=600,
-                       env={**os.environ, "DGC_BF16_UNITS": units, "NO_COLOR": "1"})
+                       env={**os.environ, "DGC_BF16_UNITS": units, "NO_COLOR": "1", **env})
     if r.returncode:
         print(r.stderr)
     check(r.returncode == 0, f"exit code {r.returncode} of dgc {' '.join(args)}")
@@ -109,6 +109,80 @@ def convolutions(rng):
     yield found["on"].tobytes() != found["off"].tobytes()
 
 
+class Drawn:
+    """A convolution, or what it makes of its output back, of drawn sizes. What lies outside of the image is no term."""
+
+    def __init__(self, rng):
+        while True:
+            axes = rng.integers(1, 4)
+            self.back = rng.random() < 0.5
+            self.size = rng.integers(1, [40, 14, 7][axes - 1], axes)
+            self.kernel = rng.integers(1, 6 if axes < 3 else 4, axes)
+            self.stride = rng.integers(1, 4 if axes < 3 else 3, axes)
+            self.spread = rng.integers(1, 3, axes) if rng.random() < 0.4 else np.ones(axes, int)
+            self.padding = rng.integers(-1, 4, (axes, 2)) if rng.random() < 0.7 else np.zeros((axes, 2), int)
+            self.channels, self.filters = rng.integers(1, 71, 2)
+            room = self.size + self.padding.sum(1) - (self.kernel - 1) * self.spread - 1
+            self.output = room // self.stride + 1
+            if (room >= 0).all() and self.output.prod() < 500:
+                break
+        self.x = (*(self.output if self.back else self.size), self.filters if self.back else self.channels)
+        self.w = (*self.kernel, self.channels, self.filters)
+
+    def text(self):
+        strides, spread, padding, size = ([int(v) if np.ndim(v) == 0 else [int(u) for u in v] for v in a]
+                                          for a in (self.stride, self.spread, self.padding, self.size))
+        whole = f"size = {size}, " if self.back else ""
+        return (f"{'transposed_conv' if self.back else 'conv'}(x, w, {whole}strides = {strides}, padding = {padding}, "
+                f"kernel_dilation = {spread})")
+
+    def met(self, place):
+        """Of the input and of the output what meets at this place of the kernel."""
+        inputs, outputs = [slice(None)], [slice(None)]
+        for k, n, o, stride, spread, (low, _) in zip(place, self.size, self.output, self.stride, self.spread, self.padding):
+            at = k * spread - low
+            first = max(0, -(at // stride))
+            end = max(first, min(o, (n - 1 - at) // stride + 1))
+            outputs.append(slice(first, end))
+            inputs.append(slice(first * stride + at, max(0, (end - 1) * stride + at + 1), stride) if end > first else slice(0, 0))
+        return tuple(inputs), tuple(outputs)
+
+    def __call__(self, x, w):
+        y = np.zeros((x.shape[0], *(self.size if self.back else self.output), self.channels if self.back else self.filters))
+        for place in np.ndindex(*self.kernel):
+            inputs, outputs = self.met(place)
+            if self.back:
+                y[inputs] += x[outputs] @ w[place].T
+            else:
+                y[outputs] += x[inputs] @ w[place]
+        return y
+
+
+def drawn_convolutions(rng, tiles):
+    """Of all sizes, with Inf and NaN at the ends of images and in kernels; by two threads as by one."""
+    for i in range(20):
+        c = Drawn(rng)
+        x, w = mixed(rng, (rng.integers(1, 4), *c.x)), mixed(rng, c.w)
+        if tiles and i % 2:
+            flat, places = x.reshape(-1), w.reshape(-1)
+            flat[[0, -1]] = np.nan, np.inf
+            places[rng.integers(0, places.size)] = [np.nan, np.inf, 1, 1][i // 2 % 4]
+        np.save("x.npy", x)
+        write_f32("w.safetensors", {"w": w})
+        shape = ", ".join(str(n) for n in c.x)
+        with open("m.dsl", "w") as f:
+            f.write(f"model m with precision = bf16 {{\n input x : f32[B, {shape}]\n var w : f32{[int(n) for n in c.w]} = zeros()\n"
+                    f" predict y = {c.text()}\n data test {{ x = \"x.npy\" }}\n}}\n")
+        found = []
+        for threads in "1", "2":
+            run("on", "predict", "m.dsl", "--checkpoint", "w.safetensors", "--output", "y=y.npy", "--batch", str(len(x)), "--devices",
+                "cpu:0", "--threads", threads, DGC_PIECE_COST="1")
+            found.append(np.load("y.npy"))
+        check(found[0].tobytes() == found[1].tobytes(), f"{c.text()} by two threads")
+        a, b = (rounded(v).astype(np.float64) for v in (x, w))
+        close(f"{c.text()} of {x.shape} by {c.w}", found[0], a, b, "units", c)
+
+
 def gradients(rng, width):
     """One step of gradient descent by 1 takes the gradients from the variables, which are 0 before or hold what they are
     multiplied with."""
@@ -164,8 +238,9 @@ def profiles(words, units):
     if not units:
         return
     found = profiled("on")
-    check({("conv by oneDNN", 0), ("conv by oneDNN", 1)} <= found, f"convolutions in units: {found}")
     by = "matmul" if "amx_bf16" in words else "matmul by oneDNN"
+    conv = by.replace("matmul", "conv")
+    check({(conv, 0), (conv, 1)} <= found, f"convolutions in units: {found}")
     check({how for how, _ in found if how.startswith("matmul")} == {by}, f"products in units: {found}")
 
 
@@ -179,6 +254,7 @@ def main():
         words = f.read().split()
     units = "amx_bf16" in words or ("avx512_bf16" in words and "AuthenticAMD" in words)
     units = units and "DNNL_MAX_CPU_ISA" not in os.environ
+    drawn_convolutions(rng, units and "amx_bf16" in words)
     if units:
         check(differ[0] and differ[-1], "the units of this CPU are not taken")
     else:
