@@ -7,6 +7,7 @@
 #include "session/picture.h"
 #include "session/scaling.h"
 #include "session/strategy.h"
+#include "session/summary.h"
 
 #include "frontend/ast.h"
 #include "hlo/hlo.h"
@@ -94,6 +95,7 @@ struct emitted {
   }
 static const struct emitted stages[] = {
     {"ast", .of = OF_SOURCE},
+    {"summary", OF_GRAPH, NULL, .graph = {summary_print}},
     GRAPH("graph", NULL, graph_print),
     GRAPH("grad", "grad", graph_print),
     GRAPH("replicated", "pack", graph_print),

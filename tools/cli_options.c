@@ -20,7 +20,7 @@ struct own_option {
 
 static const struct own_option own_options[] = {
     {"emit", 0, "STAGE",
-     "ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, "
+     "ast, summary, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, "
      "json, html, stablehlo, module, strategies or scaling (default: placed); opt: graph (default), dot, "
      "json, html or stablehlo",
      AT(emit), DGC_NO_FILE},
@@ -399,7 +399,8 @@ int cli_parse(struct cli *c, int argc, char **argv) {
 /* What they may be where that is a list of words. */
 static const char *choices_of(const char *option) {
   if (strcmp(option, "emit") == 0)
-    return "ast graph grad replicated placed fused plan memory traffic llvm cuda ptx dot json html stablehlo "
+    return "ast summary graph grad replicated placed fused plan memory traffic llvm cuda ptx dot json html "
+           "stablehlo "
            "module "
            "strategies scaling";
   if (strcmp(option, "entry") == 0) return "train eval predict init metrics";

@@ -41,7 +41,7 @@ static const char *verb_elsewhere(const char *word) {
               {"tensorboard", "train MODEL --log-dir DIR, or report LOG -o FILE"},
               {"export", "compile MODEL --emit stablehlo"},
               {"convert", "compile MODEL --emit stablehlo"},
-              {"summary", "compile MODEL --emit html -o FILE"},
+              {"summary", "compile MODEL --emit summary"},
               {"plot", "report LOG -o FILE"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (strcmp(rows[i].theirs, word) == 0) return rows[i].here;

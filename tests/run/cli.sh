@@ -62,7 +62,7 @@ for words in 'batch_size=--batch N' 'learning-rate=--set rate=X' 'max_epochs=--e
   expect 2 "an option of others" "$dgc" train "$samples/digits.dsl" "--${words%%=*}" 3
   shows err "help: write ${words#*=}"
 done
-for words in 'fit=train MODEL' 'evaluate=eval MODEL' 'export=compile MODEL --emit stablehlo' 'a.dsl=check FILE'; do
+for words in 'fit=train MODEL' 'evaluate=eval MODEL' 'export=compile MODEL --emit stablehlo' 'summary=compile MODEL --emit summary' 'a.dsl=check FILE'; do
   expect 2 "a verb of others" "$dgc" "${words%%=*}"
   shows err "help: write dgc ${words#*=}"
 done
@@ -209,7 +209,7 @@ test "$(wc -l <err)" = 1 && pass || fail 'a GPU that is not there: more than one
 expect 0 check "$dgc" check "$samples/digits.dsl"
 shows out ok
 empty err
-for stage in ast graph grad replicated placed fused plan memory llvm dot json html; do
+for stage in ast summary graph grad replicated placed fused plan memory llvm dot json html; do
   expect 0 "emit $stage" "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --emit $stage
   empty err
   [ -s out ] && pass || fail "nothing emitted for $stage"
