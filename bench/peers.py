@@ -9,7 +9,8 @@ host's memory, trains, and reads the loss. Each peer is a process that compiles,
 turn is as many steps as take about --seconds, a figure the median of the rounds' medians. All are pinned to as many
 cores as there are threads. A ratio is dgc's time over that of the best peer; the floor is the time that the step's
 floating point operations take at the peak of f32 that `dgc bench` measures after each of its turns: bfloat16 has
-none, its units being another matter.
+none, its units being another matter. The roof is what all parts of a step take, one by one, at the peak of their type
+or at the memory's speed (`share of roof` of `dgc bench`).
 
 Without --python a virtual environment with bench/cpu/requirements.txt is made in ~/.cache/dgc-peers, once (PyTorch's
 packages are several GB). --also names other builds of dgc, of older commits say. Who cannot do a row is named after
@@ -73,6 +74,9 @@ class Row:
             peer.close()
         return times, {name: p.wrong for name, p in peers.items() if p.wrong}
 
+    def roof_ms(self):
+        return statistics.median(s["roof_ms"] for s in self.said)
+
     def floor_ms(self):
         """None of bfloat16."""
         peak = statistics.median(s["peak_gflops"] for s in self.said)
@@ -84,7 +88,8 @@ def show(row, o):
     ours, theirs, floor = times["dgc"], [times[n] for n in PEERS if n in times], row.floor_ms()
     cells = [row.case.name, row.precision, str(row.threads)]
     cells += [f"{times[n]:.3f}" if n in times else "–" for n in ["dgc"] + o.also + o.who]
-    cells += [f"{ours / min(theirs):.2f}" if theirs else "–", f"{floor / ours:.0%}" if floor else "–"]
+    cells += [f"{ours / min(theirs):.2f}" if theirs else "–", f"{floor / ours:.0%}" if floor else "–",
+              f"{row.roof_ms() / ours:.0%}"]
     print("| " + " | ".join(cells) + " |", flush=True)
     for name, why in wrong.items():
         print(f"{row.case.name}: {name}: {why}", file=sys.stderr)
@@ -103,7 +108,7 @@ def main():
     p.add_argument("--python")
     o = p.parse_args()
     o.python = o.python or (environment() if o.who else sys.executable)
-    names = ["model", "precision", "threads", "dgc"] + o.also + o.who + ["ratio", "of floor"]
+    names = ["model", "precision", "threads", "dgc"] + o.also + o.who + ["ratio", "of floor", "of roof"]
     print("| " + " | ".join(names) + " |\n|---|---|" + "---:|" * (len(names) - 2), flush=True)
     for threads in o.threads:
         cores = os.sched_getaffinity(0)

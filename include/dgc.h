@@ -488,6 +488,9 @@ struct dgc_bench {
   const struct dgc_bench_place *places;
   double
       bf16_peak; /* as `peak`, of products of bfloat16 added up in f32; 0: this machine has no units for them */
+  /* Seconds of a step whose parts, one by one, took what their operations need at the peak or their bytes at the
+   * bandwidth, whichever is longer: caches are faster, so it is a measure, no bound. Not a number: as `outside`. */
+  double roof;
 };
 /* Times the option steps (default 100) of training on the option data, or on numbers made up. */
 DGC_API enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out);

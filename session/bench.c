@@ -313,6 +313,7 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   out->peak = machine_peak(out->threads);
   out->bf16_peak = machine_bf16_peak(out->threads);
   out->bandwidth = machine_bandwidth(out->threads);
+  out->roof = isnan(out->outside) ? NAN : profile_roof(s, l->plan, out);
   if (!s->options.profile) return DGC_OK;
   profile_lines(s, l, &x, out);
   return l->plan->ndevices > 1 && !s->transport ? compare_with_one(s, l->plan, &x, out) : DGC_OK;

@@ -106,22 +106,47 @@ static double peak_of(const struct dgc_session *s, const struct step *step, cons
 /* Seconds of one run. */
 static double seconds(const struct profile *x, uint64_t ns) { return (double)ns * 1e-9 / x->runs; }
 
+/* Seconds of one thread for a step that is done so many times, at the peak and the bandwidth. */
+static double roof_of(const struct dgc_session *s, const struct step *step, double times,
+                      const struct dgc_bench *out) {
+  double compute = (double)step->flops * times * out->threads / peak_of(s, step, out),
+         move = (double)step->traffic * times * out->threads / out->bandwidth;
+  return compute > move ? compute : move;
+}
+
+static double roof_of_steps(const struct dgc_session *s, const struct device_plan *dp, int device,
+                            double times, const struct dgc_bench *out) {
+  double sum = 0;
+  for (int i = 0; i < dp->nsteps; i++) {
+    const struct step *step = &dp->steps[i];
+    if (!works(step)) continue;
+    sum += step->kind == STEP_LOOP ? roof_of_steps(s, &step->loop->body->devices[device], device,
+                                                   times * (double)step->loop->length, out)
+                                   : roof_of(s, step, times, out);
+  }
+  return sum;
+}
+
+double profile_roof(const struct dgc_session *s, const struct plan *p, const struct dgc_bench *out) {
+  double sum = 0;
+  for (int d = 0; d < p->ndevices; d++)
+    if (engines_here(s->engines, d)) sum += roof_of_steps(s, &p->devices[d], d, 1, out);
+  return sum / out->threads;
+}
+
 /* The steps of a plan, or of a loop's body, which has them `times` times in a step; numbered from `first`. */
 static void add_lines(struct profiling *p, const struct device_plan *dp, int first, int64_t times,
                       const struct profiled *loop) {
-  double bandwidth = p->out->bandwidth / p->out->threads;
   for (int i = 0; i < dp->nsteps; i++) {
     const struct step *step = &dp->steps[i];
     if (!works(step)) continue;
     struct profiled *found = find_line(p, step, first + i, loop);
     struct dgc_bench_line *line = &found->line;
-    double flops = (double)(step->flops * times), traffic = (double)(step->traffic * times),
-           compute = flops * p->out->threads / peak_of(p->s, step, p->out), move = traffic / bandwidth;
     line->count += (int)times;
     line->seconds += seconds(p->x, p->x->steps[p->device][first + i]);
-    line->flops += flops;
-    line->traffic += traffic;
-    line->roof += compute > move ? compute : move;
+    line->flops += (double)(step->flops * times);
+    line->traffic += (double)(step->traffic * times);
+    line->roof += roof_of(p->s, step, (double)times, p->out);
     if (step->kind != STEP_LOOP) continue;
     const struct device_plan *body = &step->loop->body->devices[p->device];
     int inner = p->numbered;

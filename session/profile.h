@@ -18,6 +18,8 @@ struct profile {
 /* For this plan, with nothing in it, in the session's call. An error where there is a device whose work runs behind the
  * host: its steps cannot be timed one by one. */
 enum dgc_status profile_begin(struct dgc_session *s, const struct plan *p, struct profile *out);
+/* Seconds of a step as `roof` of struct dgc_bench; `out` knows the threads, the peak and the bandwidth. */
+double profile_roof(const struct dgc_session *s, const struct plan *p, const struct dgc_bench *out);
 /* The lines of `out`, which knows the peak and the bandwidth: those of the steps in a loop behind that of the loop. */
 void profile_lines(struct dgc_session *s, const struct loaded *l, const struct profile *x,
                    struct dgc_bench *out);

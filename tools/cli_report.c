@@ -104,6 +104,7 @@ static void bench_json(const struct dgc_bench *b) {
       {"bf16_peak_gflops", b->bf16_peak * 1e-9},
       {"bandwidth_gb", b->bandwidth * 1e-9},
       {"share_of_peak", b->flops / b->step_seconds / b->peak},
+      {"roof_ms", b->roof * 1e3},
       {"outside_kernels", b->outside},
   };
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -223,6 +224,8 @@ void cli_print_bench(const struct cli *c, const struct dgc_bench *b) {
          plural(b->threads));
   if (isnan(b->outside)) return; /* a plugin's own */
   printf("share of peak    %10.1f %%\n", rate / b->peak * 100);
+  printf("share of roof    %10.1f %%    each part's work at the peak, or bytes from memory\n",
+         b->roof / b->step_seconds * 100);
   printf("outside kernels  %10.1f %%    of the threads' time: executor and waiting\n", b->outside * 100);
   for (int i = 0; i < b->ndevices; i++)
     printf("arena of %-8s%10lld bytes   high-water mark %lld, busy %.1f %%%s\n", b->devices[i].name,

@@ -3,6 +3,7 @@
  * writes down what it is given, and an embedding shows which rows were touched. */
 #include "include/dgc.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,13 +177,14 @@ static void lines_are_the_step(void **state) {
     if (spreads[k].longer && !longer) continue;
     struct dgc_bench b = {.size = sizeof b};
     struct dgc_session *s = profile(layers, spreads[k].devices, spreads[k].threads, &b);
-    double flops = 0, seconds = 0, gradient = 0;
+    double flops = 0, seconds = 0, roof = 0, gradient = 0;
     int places = 0;
     assert_true(b.nlines > 5);
     for (int i = 0; i < b.nlines; i++) {
       const struct dgc_bench_line *l = &b.lines[i];
       flops += l->flops;
       seconds += l->seconds;
+      roof += l->roof;
       places += l->where != NULL;
       assert_true(l->count > 0 && l->seconds > 0 && l->what && l->how);
       assert_true(i == 0 || l->seconds <= l[-1].seconds);
@@ -198,6 +200,7 @@ static void lines_are_the_step(void **state) {
     assert_true(gradient == 2.0 * 64 * 40 * 30);
     assert_true(places > 5);
     assert_true(b.bandwidth > 0 && seconds > 0);
+    assert_true(fabs(roof / b.threads - b.roof) <= 1e-9 * b.roof);
     assert_true(b.bf16_peak == 0 || b.bf16_peak > b.peak / 2);
     assert_int_equal(b.ndevices, spreads[k].count);
     assert_true((b.alone_seconds > 0) == (spreads[k].count > 1));
