@@ -393,6 +393,11 @@ struct value step_value(struct resolver *r) {
 
 /* A string, or a list of them. */
 static bool eval_files(struct resolver *r, const struct expr *e, struct model_data *out) {
+  if (e->kind == EXPR_MEMBER && e->base->kind == EXPR_NAME) {
+    report(r, e->loc, "a data file must be a string or a list of strings");
+    report_help(r, "the name of a file stands in quotes: \"%s.%s\"", e->base->name, e->name);
+    return false;
+  }
   struct value v = eval(r, e, NULL);
   const struct value *items = &v;
   out->npaths = 1;

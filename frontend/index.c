@@ -88,6 +88,7 @@ bool value_as_type(struct resolver *r, const struct value *v, struct type *out) 
   if (v->kind == VALUE_DTYPE) return *out = type_scalar(v->dtype), true;
   if (v->kind != VALUE_ERROR)
     report(r, v->at, "a type is needed here, such as f32[B, 10], not %s", value_describe(r->arena, v));
+  if (v->kind == VALUE_LIST) report_help(r, "write `f32%s`", value_text(r->arena, v));
   return false;
 }
 

@@ -135,6 +135,16 @@ static const char *of_line(const struct puzzle *p, struct arena *a) {
   if (c && strchr("<>=!", c) && is_operand(last) && strcspn(p->line, "<>=!") < (size_t)(p->at - p->line))
     return "two comparisons are joined: `a < b and b < c`";
   if (c == '-' && p->at[1] == '>') return "what it gives is not said: `function f(x) { return ... }`";
+  if (is_word(p->line, p->first, "train") && is_word(p->at, p->here, "with") && is_behind(p, "train"))
+    return "the loss stands between them: `train loss with adam(1e-3)`";
+  if (first && is_word(p->at, p->here, "optimizer") && p->at[p->here + strspn(p->at + p->here, " \t")] == '=')
+    return "the optimizer stands behind the loss: `train loss with adam(1e-3)`";
+  if (is_word(p->line, p->first, "data") && (!first || !p->here) && (c == '"' || strchr(":={", c)))
+    return "the file of each input: `data train { x = \"x.npy\" }`";
+  if (c == ':' && (is_word(p->line, p->first, "if") || is_word(p->line, p->first, "for")) && p->depth &&
+      length_of_rest(p->at + 1) > 0)
+    return arena_printf(a, "what belongs to it stands in `{ }`: `%.*s { ... }`, and the same behind `else`",
+                        (int)(p->at - p->line), p->line);
   if (is_word(p->at, p->here, "in") && is_scan(p))
     return "what is carried stands before `over`: `scan h over x_t in x { }`";
   if (c && strchr(".(", c) && is_one_path(p))

@@ -106,6 +106,8 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
     report_note(r, b->loc, "`%s` is bound here", name);
     if (b->value.kind == VALUE_STRING)
       report_help(r, "functions have no quotes: `%s = %s`", name, b->value.string);
+    if (b->value.kind == VALUE_TENSOR && b->value.tensor.node->type.rank == 2)
+      report_help(r, "a product of matrices is `x @ %s`", name);
     return;
   }
   report(r, loc, "unknown %s `%s`", called ? "function" : "name", name);

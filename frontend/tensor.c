@@ -254,6 +254,8 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
            type_text(r->arena, &ta), type_text(r->arena, &tb));
     report_value(r, &v[0]);
     report_value(r, &v[1]);
+    if (!fits && !r->inside && ta.rank >= 2 && tb.rank >= 2 && ta.dim[ta.rank - 1] == tb.dim[tb.rank - 1])
+      report_help(r, "with the last two axes turned round it fits: `x @ transpose(y)`");
     return value_error();
   }
   const char *precision = d == DT_F32 && r->frame->bf16 ? "bf16" : NULL;

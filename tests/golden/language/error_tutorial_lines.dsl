@@ -23,6 +23,24 @@ model m() {
   # CHECK: error: unexpected `y`
   # CHECK: help: did you mean `predict`?
   predicts y = x
+  # CHECK: [[#@LINE+2]]:17: error: unexpected `:`, expected `{`
+  # CHECK: help: what belongs to it stands in `{ }`: `if rate > 0.05 { ... }`, and the same behind `else`
+  if rate > 0.05: h = x
+  # CHECK: error: unexpected `with`
+  # CHECK: help: the loss stands between them: `train loss with adam(1e-3)`
+  train with adam()
+  # CHECK: error: unexpected `optimizer`
+  # CHECK: help: the optimizer stands behind the loss: `train loss with adam(1e-3)`
+  optimizer = adam(1e-3)
+  # CHECK: error: unexpected string, expected a name or `}`
+  # CHECK: help: the file of each input: `data train { x = "x.npy" }`
+  data train { "x.npy" }
+  # CHECK: error: unexpected `:`, expected `=`
+  # CHECK: help: the file of each input: `data train { x = "x.npy" }`
+  data train { x: "x.npy" }
+  # CHECK: error: unexpected `{`, expected a name or `train`
+  # CHECK: help: the file of each input: `data train { x = "x.npy" }`
+  data { x = "x.npy" }
   # CHECK: [[#@LINE+4]]:16: error: unexpected end of the line
   # CHECK: [[#@LINE+4]]:5: error: unexpected `with`
   # CHECK: help: it stands on the line of its `train`, which goes on inside of brackets: `train loss with [...]`

@@ -108,5 +108,31 @@ model words() {
   h = confusion_matrix(x, x)
   # CHECK: help: it is written `exp(mean(loss))`
   i = perplexity(x)
+  # CHECK: error: layer `lstm` has no parameter `hidden_size`
+  # CHECK: help: did you mean `units`?
+  j = nn.lstm(expand(x, 1), hidden_size = 4)
+  # CHECK: help: did you mean `size`?
+  k = nn.conv1d(expand(x, 1), 4, kernel = 3)
+  # CHECK: help: `transpose(x)` turns the last two axes round: `a @ transpose(b)`
+  l = matmul(x, x, transpose_b = true)
+  # CHECK: error: `@` needs equal inner dimensions
+  # CHECK: help: with the last two axes turned round it fits: `x @ transpose(y)`
+  m = expand(x, 1) @ expand(x, 1)
+  # CHECK: help: `rate` is the share that is left out: 1 - keep_prob
+  n = dropout(x, keep_prob = 0.5)
+  # CHECK: help: names need no `self`
+  o = self.fc1(x)
+  var fc : f32[4, 4] = glorot_uniform()
+  # CHECK: error: `fc` is not a function: it is f32[4,4]
+  # CHECK: help: a product of matrices is `x @ fc`
+  p = fc(x)
+  # CHECK: help: weights decay by the optimizer
+  q = l2(fc)
+  # CHECK: error: a type is needed here, such as f32[B, 10], not the list [3]
+  # CHECK: help: write `f32[3]`
+  r = random_normal([3])
+  # CHECK: error: a data file must be a string or a list of strings
+  # CHECK: help: the name of a file stands in quotes: "x.npy"
+  data train { x = x.npy }
   predict y = x
 }
