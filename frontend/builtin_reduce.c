@@ -39,7 +39,8 @@ static struct node *keep_axes(struct resolver *r, struct node *y, const struct t
 
 struct reduce_builtin {
   enum op_id op;
-  enum dtype of_bool, of_int; /* what x is converted to first; DT_COUNT: nothing */
+  enum dtype of_byte,
+      of_int; /* what bool and u8, and other integers are converted to first; DT_COUNT: none */
   bool mean;
 };
 
@@ -52,7 +53,7 @@ static struct value reduce(struct resolver *r, const struct reduce_builtin *how,
     return value_error();
   if (x->type.rank == 0 && (!how->mean || dtype_is_float((enum dtype)x->type.dtype))) return *x_value;
   enum dtype d = x->type.dtype;
-  enum dtype to = d == DT_BOOL ? how->of_bool : dtype_is_int(d) ? how->of_int : DT_COUNT;
+  enum dtype to = d == DT_BOOL || d == DT_U8 ? how->of_byte : dtype_is_int(d) ? how->of_int : DT_COUNT;
   if (to != DT_COUNT) x = build_cast(r->g, x, to);
   if (!x) return value_tensor(r, NULL, loc);
   struct node *sum = build_reduce(r->g, how->op, x, axes), *y = sum;

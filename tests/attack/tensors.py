@@ -50,8 +50,11 @@ def mean_of(m, v, axes, keep, d):
     return m.r(m.total(v, axes, out, keep) / n, out)
 
 
+BYTES = ("bool", "u8")
+
+
 def sum_of(m, v, axes, keep, d):
-    return m.total(v.astype(np.int64), axes, "i64", keep) if d == "bool" else m.total(v, axes, d, keep)
+    return m.total(v.astype(np.int64), axes, "i64", keep) if d in BYTES else m.total(v, axes, d, keep)
 
 
 def moments(g):
@@ -65,7 +68,7 @@ def moments(g):
 
 
 def prod_of(m, v, axes, keep, d):
-    return m.factors(v, axes, d, keep)
+    return m.factors(v.astype(np.int64), axes, "i64", keep) if d in BYTES else m.factors(v, axes, d, keep)
 
 
 def extreme(name):
@@ -408,9 +411,9 @@ def tensor_rows(elementwise):
     BY_NAME.update(elementwise)
     numbers, everything = FLOATS + INTS, FLOATS + INTS + ("bool",)
     rows = {
-        "sum": reduction("sum", everything, sum_of, lambda d: "i64" if d == "bool" else d),
+        "sum": reduction("sum", everything, sum_of, lambda d: "i64" if d in BYTES else d),
         "mean": reduction("mean", everything, mean_of, lambda d: d if d in FLOATS else "f32", empty=False),
-        "prod": reduction("prod", numbers, prod_of, batch=False),
+        "prod": reduction("prod", numbers, prod_of, lambda d: "i64" if d in BYTES else d, batch=False),
         "any": reduction("any", ("bool",), extreme("any")),
         "all": reduction("all", ("bool",), extreme("all")),
         "max": extreme_of_all("max", extreme("max")),

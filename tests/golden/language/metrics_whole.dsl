@@ -5,7 +5,7 @@
 model whole() {
   input hit : u8[B]
   input said : i32[B]
-  metric hits = sum(hit)
+  metric hits = sum(said)
   metric share = sum(hit == 1) / B
   metric said = ratio(sum(said), sum(cast(hit, i32)))
   metric good = sum(cast(hit, f32)) / B
@@ -16,7 +16,7 @@ model whole() {
 # CHECK: help: of a share write `sum(cast(x, f32)) / ...`, or `mean(x)`
 # CHECK: :10:17: warning: a metric divides integers here, and what is left over is lost
 # CHECK-NOT: warning:
-# EVAL: hits.cast = cast hit : i64[B]
+# EVAL: hits.cast = cast said : i64[B]
 # EVAL: [[HITS:hits.reduce_sum.*]] = reduce_sum hits.cast {axes=[0]} : i64[]
 # EVAL: total hits.reduce_sum = [[HITS]]
 # FORMULA: hits.reduce_sum = input : i64[]
