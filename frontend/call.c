@@ -119,6 +119,22 @@ static void warn_probabilities(struct resolver *r, const struct signature *s, co
   }
 }
 
+/* A schedule over a part of one step: its arguments stand the other way round. */
+static void warn_steps(struct resolver *r, const struct signature *s, const struct expr *e,
+                       const struct value *callee, const struct value *args) {
+  if (is_library(r, e->loc) || callee->kind != VALUE_FUNCTION || s->count < 2) return;
+  if (!is_library(r, callee->function->def->loc) || strcmp(s->params[0], "rate") != 0) return;
+  if (strcmp(s->params[1], "steps") != 0 || args[1].kind != VALUE_FLOAT || args[1].f <= 0 || args[1].f >= 1)
+    return;
+  struct loc at = args[1].at;
+  if (map_put(&r->reported, arena_printf(r->arena, "%s:%u:steps", at.source ? at.source->name : "", at.begin),
+              r))
+    return;
+  diag_warning(r->diags, at, "`steps` of `%s` is %s, less than one step", s->name,
+               value_text(r->arena, &args[1]));
+  diag_help(r->diags, LOC_NONE, "the rate stands first: `%s(rate, steps)`", s->name);
+}
+
 /* A function of the library that takes what a model says first, and the labels behind it, as others do not. */
 static bool report_turned_round(struct resolver *r, const struct signature *s, const struct expr *e,
                                 const struct value *callee, const struct value *args) {
@@ -217,6 +233,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     if (out[i].kind == VALUE_ERROR || (p && report_no_function(r, f, p, &out[i]))) ok = false;
   }
   if (ok) warn_probabilities(r, s, e, callee, out);
+  if (ok) warn_steps(r, s, e, callee, out);
   return ok && !report_turned_round(r, s, e, callee, out);
 }
 

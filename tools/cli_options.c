@@ -160,6 +160,8 @@ static const struct {
     {"num-towers num-replicas replicas", "towers", "--towers N"},
     {"ckpt ckpt-path model-path", "checkpoint", "--checkpoint FILE"},
     {"out", "output", "--output NAME=FILE"},
+    {"out", "file", "-o FILE"},
+    {"stat numstat shortstat", NULL, "nothing: the last line says how many nodes differ"},
     {"device", "devices", "--devices cpu:0-1, or gpu:0"},
     {"gpus num-gpus", "devices", "--devices gpu, or gpu:0-3"},
     {"validation-data val-data", "eval-data", "--eval-data NAME=FILE"},
@@ -274,6 +276,12 @@ void cli_forget(struct cli *c) {
   free(c->message);
 }
 
+/* "--output" of a verb whose text goes into one file, as -o says. */
+static bool is_output(const struct verb *v, const char *name, size_t len) {
+  return len == strlen("output") && strncmp(name, "output", len) == 0 && !takes(v, "output") &&
+         takes(v, "file");
+}
+
 /* One option at argv[*i]; moves *i over its value. */
 static int parse_option(struct cli *c, int argc, char **argv, int *i) {
   const char *text = argv[*i], *name = text + 2;
@@ -291,6 +299,8 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
     if (value && own && !own->value) return cli_usage(c, "-%c takes no value", own->letter);
   } else
     own = find_own(name, len);
+  if (is_output(c->verb, name, len))
+    own = find_own("file", strlen("file")), name = own->name, len = strlen(name);
   struct dgc_option library = {.size = sizeof library};
   if (!own && !find_library(name, len, &library)) return unknown(c, name, len);
   if (!takes(c->verb, own ? own->name : library.name)) return unknown(c, name, len);

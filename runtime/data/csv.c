@@ -276,7 +276,9 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     return reader_fail(r, "it has no column '%s', only: %s%s", member, names.data,
                        strcmp(member, "0") == 0 ? "; their numbers begin at 1" : "");
   } else if (c->last > c->ncolumns) {
-    return reader_fail(r, "it has %d columns, so there is no ':%s'", c->ncolumns, member);
+    return reader_fail(
+        r, "it has %d column%s, so there is no ':%s'%s", c->ncolumns, c->ncolumns == 1 ? "" : "s", member,
+        is_table(r->path) ? "" : "; it is read as a table, and a text is a file that is called .txt");
   }
   c->single = named || (ranged && !strchr(member, '-'));
   if (c->kind == CATEGORY && !r->vocabulary)

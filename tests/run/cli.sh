@@ -390,9 +390,14 @@ done <<'ROWS'
 1|diff people.dsl placed.dg|help: this is no graph text: `dgc compile MODEL --emit placed -o FILE` makes one
 2|compile people.dsl --entry evaluate|help: did you mean 'eval'?
 2|compile people.dsl --emit ir|help: 'graph' and 'placed' are dgc's own
+2|diff placed.dg placed.dg --stat|help: write nothing: the last line says how many nodes differ
+2|compile people.dsl --out x.dg|help: write -o FILE
 2|generate people.dsl|help: write dgc predict MODEL
 2|fmt people.dsl|help: write dgc compile MODEL --emit ast
 ROWS
+expect 0 '--output of one text' "$dgc" compile people.dsl --emit placed --output output.dg
+expect 0 '-o of one text' "$dgc" compile people.dsl --emit placed -o o.dg
+same output.dg o.dg
 printf '\211HDF\r\n\032\n%0100d' 0 >k.h5
 expect 1 "Keras' checkpoint" "$dgc" eval people.dsl --checkpoint k.h5
 shows err 'it is an HDF5 file'
