@@ -322,6 +322,12 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
     if (r->inside) report_help(r, "of what is one number of each row, f32[B], `expand(x, 1)` makes f32[B,1]");
     ok = false;
   }
+  if (ok && as.aggregation && t.dtype == DT_BOOL && strcmp(as.aggregation, "only_first_replica") != 0) {
+    report(r, s->type->loc, "the values of towers have no %s where they are bool", as.aggregation);
+    report_help(
+        r, "declare it i32, and assign `cast(x, i32)`: of several towers `sum` counts those that have 1");
+    ok = false;
+  }
   if (ok && trainable && !dtype_is_float((enum dtype)t.dtype)) {
     report(r, s->type->loc, "a trained variable must be f32 or f64, not %s", type_text(r->arena, &t));
     if (r->frame->function->def->kind == DEF_MODEL)

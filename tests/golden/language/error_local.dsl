@@ -6,6 +6,12 @@ model own() {
   var w : f32[3] = ones()
   state kept : f32[] = 0
   state level : f32[3] = 0 aggregation(mean)
+  # CHECK-DAG: error: the values of towers have no mean where they are bool
+  # CHECK-DAG: help: declare it i32, and assign `cast(x, i32)`
+  state any_mean : bool[] = false aggregation(mean)
+  # CHECK-DAG: error: the values of towers have no sum where they are bool
+  state any_sum : bool[] = false aggregation(sum) synchronization(on_read)
+  state first : bool[] = false aggregation(only_first_replica) synchronization(on_read)
   # CHECK-DAG: error: `local` takes what is made of all rows of the batch, without them, not f32[B,3]
   # CHECK-DAG: help: rows are a tower's own already: write `local(mean(x, axis = 0))` of its mean of them
   a = local(x)
