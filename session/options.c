@@ -281,18 +281,52 @@ static enum dgc_status unknown(struct dgc_session *s, const char *name) {
   return DGC_USAGE;
 }
 
+static bool is_among(const struct option_row *r, const size_t *offsets, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (r->offset == offsets[i]) return true;
+  return false;
+}
+#define IS_AMONG(r, ...) \
+  is_among((r), (const size_t[]){__VA_ARGS__}, sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t))
+
+/* What may stand behind the number of an option: "2GB", "30s". */
+struct option_unit {
+  const char *name;
+  int64_t times;
+};
+static const struct option_unit bytes[] = {{"kB", 1000},       {"KB", 1000},     {"MB", 1000000},
+                                           {"GB", 1000000000}, {"KiB", 1 << 10}, {"MiB", 1 << 20},
+                                           {"GiB", 1 << 30},   {NULL, 0}};
+static const struct option_unit times[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {NULL, 0}};
+
+static const struct option_unit *units_of(const struct option_row *r) {
+  if (IS_AMONG(r, AT(memory_limit), AT(min_part_bytes), AT(bytes_per_pack))) return bytes;
+  return IS_AMONG(r, AT(timeout), AT(eval_timeout)) ? times : NULL;
+}
+
+/* Whether a unit that the option has, or nothing, stands behind its number. */
+static bool in_units(const struct option_unit *units, const char *text, long long *number) {
+  for (; *text && units && units->name; units++)
+    if (strcmp(units->name, text) == 0) return !__builtin_mul_overflow(*number, units->times, number);
+  return !*text;
+}
+
 static enum dgc_status set_integer(struct dgc_session *s, const struct option_row *r, const char *value,
                                    int64_t *out) {
+  const struct option_unit *units = units_of(r);
   char *end;
   errno = 0;
   long long number = strtoll(value, &end, 10);
-  if (end == value || *end || errno || number < r->min || number > r->max) {
+  if (end == value || errno || !in_units(units, end, &number) || number < r->min || number > r->max) {
     session_fail(s, DGC_USAGE, "%s: expected an integer from %lld to %lld, not '%s'", r->name,
                  (long long)r->min, (long long)r->max, value);
     if (r->offset == AT(epochs) && strchr(value, '.'))
       diag_help(&s->diags, LOC_NONE, "a part of an epoch is so many steps: --steps N");
     if (r->offset == AT(checkpoint_every))
       diag_help(&s->diags, LOC_NONE, "it is a number of steps, as 500, or a time, as 30s, 10m or 1h");
+    if (units)
+      diag_help(&s->diags, LOC_NONE, "it may have a unit: %s",
+                units == bytes ? "500MB, 2GB or 512MiB" : "30s, 10m or 1h");
     return DGC_USAGE;
   }
   *out = number;
@@ -408,14 +442,6 @@ static enum dgc_status check_prediction(struct dgc_session *s, const struct opti
                                                : tasks_read(s->call, value, &tasks, &count);
   return wrong ? session_fail(s, DGC_USAGE, "%s: %s", r->name, wrong) : DGC_OK;
 }
-
-static bool is_among(const struct option_row *r, const size_t *offsets, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (r->offset == offsets[i]) return true;
-  return false;
-}
-#define IS_AMONG(r, ...) \
-  is_among((r), (const size_t[]){__VA_ARGS__}, sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t))
 
 /* "0:8000", ":-100", "8000:" */
 static bool is_range(const char *value) {

@@ -385,6 +385,12 @@ done <<'ROWS'
 2|train people.dsl --epochs 0.5|help: a part of an epoch is so many steps: --steps N
 2|train people.dsl --checkpoint-every 5min|help: it is a number of steps, as 500, or a time, as 30s, 10m or 1h
 3|train people.dsl --steps 1 --checkpoint a/b/c.safetensors|help: make its folder first: mkdir -p a/b
+2|train people.dsl --memory-limit 2T|help: it may have a unit: 500MB, 2GB or 512MiB
+2|train people.dsl --memory-limit 9999999999GB|expected an integer from 1 to
+2|train people.dsl --memory-limit GB|expected an integer from 1 to
+2|train people.dsl --timeout 5min|help: it may have a unit: 30s, 10m or 1h
+2|train people.dsl --timeout 25h|expected an integer from 0 to 86400
+2|train people.dsl --threads 2GB|expected an integer from 1 to 1024
 1|eval people.dsl --checkpoint people.csv|cannot load people.csv: it is a text, and no safetensors file
 1|check placed.dg|help: a graph as text is read by `dgc opt`, `dgc verify` and `dgc diff`
 1|diff people.dsl placed.dg|help: this is no graph text: `dgc compile MODEL --emit placed -o FILE` makes one
@@ -395,6 +401,11 @@ done <<'ROWS'
 2|generate people.dsl|help: write dgc predict MODEL
 2|fmt people.dsl|help: write dgc compile MODEL --emit ast
 ROWS
+expect 0 'units' "$dgc" train people.dsl --steps 1 --memory-limit 2GB --timeout 10m --bytes-per-pack 16KiB
+for limit in 1KiB=1024 1kB=1000 1KB=1000; do
+  expect 2 "a limit of ${limit%=*}" "$dgc" train people.dsl --steps 1 --memory-limit ${limit%=*}
+  shows err "and ${limit#*=} are allowed"
+done
 expect 0 '--output of one text' "$dgc" compile people.dsl --emit placed --output output.dg
 expect 0 '-o of one text' "$dgc" compile people.dsl --emit placed -o o.dg
 same output.dg o.dg
