@@ -54,15 +54,24 @@ static bool another_is_seen(void) {
   return false;
 }
 
+/* Whether somebody else had it in this process before: then its options are not ours to set. */
+static bool is_shared;
+
+static void *open_path(const char *path, int flags) {
+  void *library = dlopen(path, flags | RTLD_NOLOAD);
+  is_shared = library != NULL;
+  return library ? library : dlopen(path, flags);
+}
+
 static void *open_library(void) {
   const char *path = getenv("DGC_LLVM"), *built = DGC_LLVM_LIBRARY;
   int flags = RTLD_NOW | RTLD_LOCAL;
 #ifdef RTLD_DEEPBIND
   if (another_is_seen()) flags |= RTLD_DEEPBIND;
 #endif
-  if (path != NULL && path[0] != 0) return dlopen(path, flags);
-  void *library = dlopen(built, flags);
-  return library ? library : dlopen(strrchr(built, '/') + 1, flags);
+  if (path != NULL && path[0] != 0) return open_path(path, flags);
+  void *library = open_path(built, flags);
+  return library ? library : open_path(strrchr(built, '/') + 1, flags);
 }
 
 static bool right_version(void) {
@@ -157,7 +166,7 @@ static void load(void) {
   loaded = found && initialize(library);
   if (loaded) {
     handle_no_memory(library);
-    set_options(library);
+    if (!is_shared) set_options(library);
   } else {
     keep_error();
   }

@@ -16,6 +16,11 @@ mv out alone
 train 'another allocator' "$ALLOCATOR"
 same out alone
 
+# Ours, which somebody else has in the process, too: it keeps the options that it has.
+expect 0 'an LLVM of somebody else' env LD_PRELOAD="$LLVM_LIBRARY" DGC_LLVM_OPTIONS=-debug-pass=Structure "$dgc" train "$model" --steps 2 --quiet
+same out alone
+if grep -q 'Instruction Selection' err; then fail 'its options are changed'; else pass; fi
+
 # For all libraries to see: every name of ours, none of them of any use.
 nm -D --defined-only "$LLVM_LIBRARY" | awk '{ sub(/@.*/, "", $3) } $3 ~ /llvm|LLVM/ { print $3 }' | sort -u >names
 awk 'BEGIN { print ".data" } { printf ".globl \"%s\"\n\"%s\":\n", $1, $1 } END { print ".zero 4096" }' names >other.s
