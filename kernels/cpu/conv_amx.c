@@ -202,30 +202,35 @@ AMX void amx_conv_pack(const struct amx_conv *c, const uint16_t *kernel, uint16_
 
 /* ---- copying lines of the image ---- */
 
+/* Of 32 values the first ones. */
+INLINE_AMX __mmask32 first_values(int64_t count) { return count < DEPTH ? (1U << count) - 1 : 0xffffffffU; }
+
+/* Up to 32 values, 0 for the others. */
+INLINE_AMX __m512i load_values(const struct amx_conv *c, const void *image, int64_t at, int64_t values) {
+  __mmask32 read = first_values(values);
+  if (c->stored) return _mm512_maskz_loadu_epi16(read, (const uint16_t *)image + at);
+  const float *from = (const float *)image + at;
+  __m512i low = _mm512_maskz_loadu_epi32((__mmask16)read, from),
+          high = _mm512_maskz_loadu_epi32((__mmask16)(read >> LANES), from + LANES);
+  return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(_mm512_srli_epi32(low, 16))),
+                            _mm512_cvtepi32_epi16(_mm512_srli_epi32(high, 16)), 1);
+}
+
 /* `count` times `values`, which are padded to `depth`. */
 AMX static void copy_values(const struct amx_conv *c, const void *image, int64_t at, int64_t count,
                             int64_t values, int64_t depth, uint16_t *to) {
-  for (int64_t n = 0; n < count; n++, at += values, to += depth)
-    for (int64_t i = 0; i < depth; i += DEPTH) {
-      int64_t here = least(values - i, DEPTH), there = least(depth - i, DEPTH);
-      __mmask32 read = here < DEPTH ? (1U << here) - 1 : 0xffffffffU;
-      __mmask32 written = there < DEPTH ? (1U << there) - 1 : 0xffffffffU;
-      __m512i v;
-      if (c->stored) {
-        v = _mm512_maskz_loadu_epi16(read, (const uint16_t *)image + at + i);
-      } else {
-        const float *from = (const float *)image + at + i;
-        __m512i low = _mm512_maskz_loadu_epi32((__mmask16)read, from);
-        __m512i high = _mm512_maskz_loadu_epi32((__mmask16)(read >> LANES), from + LANES);
-        v = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(_mm512_srli_epi32(low, 16))),
-                               _mm512_cvtepi32_epi16(_mm512_srli_epi32(high, 16)), 1);
-      }
-      _mm512_mask_storeu_epi16(to + i, written, v);
-    }
+  int64_t whole = values / DEPTH * DEPTH;
+  __mmask32 rest = first_values(depth - whole);
+  for (int64_t n = 0; n < count; n++, at += values, to += depth) {
+    for (int64_t i = 0; i < whole; i += DEPTH)
+      _mm512_storeu_si512(to + i, load_values(c, image, at + i, DEPTH));
+    if (rest) _mm512_mask_storeu_epi16(to + whole, rest, load_values(c, image, at + whole, values - whole));
+  }
 }
 
-static void clear(uint16_t *to, int64_t from, int64_t end) {
-  if (end > from) memset(to + from, 0, (size_t)(end - from) * sizeof *to);
+AMX static void clear(uint16_t *to, int64_t from, int64_t end) {
+  for (; from + DEPTH <= end; from += DEPTH) _mm512_storeu_si512(to + from, _mm512_setzero_si512());
+  if (from < end) _mm512_mask_storeu_epi16(to + from, first_values(end - from), _mm512_setzero_si512());
 }
 
 /* What places meet of a line, of which `at` is the first value; NULL: nothing. */
@@ -375,14 +380,34 @@ struct tile_work {
   float *out; /* of the plane */
 };
 
-static struct tile_origin find_tile(const struct tile_work *w, int64_t tile) {
+/* A tile by its line of pixels, and which of that it is. */
+struct tile_number {
+  int64_t line, along;
+};
+
+static struct tile_origin find_tile(const struct tile_work *w, struct tile_number n) {
   const struct amx_axis *x = w->h->axis;
-  int64_t line = tile / w->h->per_line,
-          pixel = least(tile % w->h->per_line * w->h->rows, x[2].pixels - w->h->rows);
-  int64_t y = x[1].first + line * x[1].step, z = x[2].first + pixel * x[2].step;
-  return (struct tile_origin){w->image + (line - w->first_line) * x[1].by_pixel * w->h->line +
+  int64_t pixel = least(n.along * w->h->rows, x[2].pixels - w->h->rows);
+  int64_t y = x[1].first + n.line * x[1].step, z = x[2].first + pixel * x[2].step;
+  return (struct tile_origin){w->image + (n.line - w->first_line) * x[1].by_pixel * w->h->line +
                                   pixel * x[2].by_pixel * w->h->depth,
                               w->out + (y * w->c->size[2] + z) * w->c->filters};
+}
+
+static struct tile_number next_tile(const struct tile_work *w, struct tile_number n) {
+  return n.along + 1 < w->h->per_line ? (struct tile_number){n.line, n.along + 1}
+                                      : (struct tile_number){n.line + 1, 0};
+}
+
+/* What sums are written to some tiles later is on its way then: a pixel `step` bytes behind the other. */
+enum { AHEAD = 4 };
+AMX static void ask_for(const struct tile_work *w, struct tile_number n, int64_t filter, bool square,
+                        size_t step) {
+  const char *at = (const char *)(find_tile(w, n).out + filter);
+  for (int64_t i = 0; i < w->h->rows; i++, at += step) {
+    __builtin_prefetch(at, 1, 3);
+    if (square) __builtin_prefetch(at + LINE, 1, 3);
+  }
 }
 
 /* Tiles that are missing at the end are the last one once more. */
@@ -395,13 +420,18 @@ AMX static void run_tiles(const struct tile_work *w, const uint16_t *packed, int
     int64_t filters = least(c->filters - f, LANES);
     bool square = c->filters - f >= BLOCK;
     shape_tiles(&w->block, h->rows, filters);
-    for (int64_t t = first; t < end; t += square ? 2 : 4) {
+    struct tile_number next = {first / h->per_line, first % h->per_line};
+    struct tile_number ahead = {(first + AHEAD) / h->per_line, (first + AHEAD) % h->per_line};
+    for (int64_t t = first, count = square ? 2 : 4; t < end; t += count) {
       struct tile_origin o[4];
       int64_t below[4];
-      for (int i = 0; i < 4; i++) {
-        o[i] = find_tile(w, least(t + i, end - 1));
+      for (int i = 0; i < count; i++) {
+        o[i] = find_tile(w, next);
         o[i].out += f;
+        if (t + i + 1 < end) next = next_tile(w, next);
         below[i] = o[i].image - o[0].image;
+        if (t + i + AHEAD < end) ask_for(w, ahead, f, square, step);
+        ahead = next_tile(w, ahead);
       }
       _tile_zero(0);
       _tile_zero(1);
