@@ -225,6 +225,13 @@ static bool read_result(const struct einsum *e, const char *at, const char *give
   return false;
 }
 
+static const char *without_blanks(struct resolver *r, const char *text) {
+  struct str s = str_make(r->arena);
+  for (; *text; text++)
+    if (*text != ' ') str_putc(&s, *text);
+  return s.data ? s.data : "";
+}
+
 /* einsum("ij,jk->ik", a, b) */
 static struct value run_einsum(struct resolver *r, struct value *args, struct loc loc,
                                const struct role *role) {
@@ -238,7 +245,7 @@ static struct value run_einsum(struct resolver *r, struct value *args, struct lo
            value_describe(r->arena, &args[0]));
     return value_error();
   }
-  const char *at = args[0].string;
+  const char *at = without_blanks(r, args[0].string);
   for (; count < MAX_OPERANDS && args[count + 1].kind != VALUE_NONE; count++) {
     t[count].x = tensor_node(r, &args[count + 1], "an operand of einsum");
     if (!t[count].x || !read_letters(&e, &at, &t[count], count)) return value_error();

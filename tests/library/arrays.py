@@ -138,7 +138,7 @@ def einsum(letters, **inputs):
 
 
 EINSUMS = [
-    einsum("nij,njk->nik", a=A, b=W), einsum("nij,njk->nki", a=A, b=W), einsum("nij,nij->nij", a=A, b=rows(33, 3, 4)),
+    einsum("nij,njk->nik", a=A, b=W), einsum("nij, njk -> nki", a=A, b=W), einsum("nij,njk->nki", a=A, b=W), einsum("nij,nij->nij", a=A, b=rows(33, 3, 4)),
     einsum("nij,nij->n", a=A, b=rows(33, 3, 4)), einsum("nij->nj", a=A), einsum("nij->nji", a=A), einsum("nij,nik->nijk", a=A, b=T),
     einsum("nii->ni", a=SQUARE), einsum("nii->n", a=SQUARE), einsum("nijj,nj->ni", a=rows(34, 2, 3, 3), b=rows(35, 3)),
     einsum("nij,njk,nil->nlk", a=A, b=W, c=T), einsum("nij,nkj,nk,ni->nj", a=A, b=rows(36, 2, 4), c=rows(37, 2), d=rows(38, 3)),
