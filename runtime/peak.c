@@ -5,6 +5,8 @@
 #include "runtime/devices.h"
 
 #include "base/clock.h"
+#include "kernels/cpu/amx.h"
+#include "kernels/cpu/amx_tiles.h"
 #include "runtime/workers.h"
 
 #include <stdlib.h>
@@ -12,8 +14,6 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 /* Enough chains to cover the latency of two units. */
@@ -102,35 +102,16 @@ double machine_peak(int threads) { return best_rates(threads, run_loop); }
 /* --- bfloat16 --- */
 
 #if defined(__x86_64__)
-/* Linux lets a process use tiles that asks for them: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
-enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18, TILE_ROWS = 16, TILE_BYTES = 64 };
-
-static bool has_tiles(void) {
-  unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  bool there = d >> 22 & 1 && d >> 24 & 1; /* AMX-BF16, AMX-TILE */
-  return there && syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
-}
-
 static bool has_dot_products(void) {
   unsigned a, b, c, d;
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 5 & 1;
 }
 
-/* How tiles 0 to 7 are shaped: 16 rows of 64 bytes each. */
-struct tile_shapes {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-};
-
 /* Four sums of 16 x 16, each of two factors with 32 products for each element. */
-__attribute__((target("amx-tile,amx-bf16"))) static double loop_tiles(void) {
-  struct tile_shapes shapes = {.palette = 1};
-  for (int i = 0; i < 8; i++) shapes.row_bytes[i] = TILE_BYTES, shapes.rows[i] = TILE_ROWS;
-  float out[TILE_ROWS * TILE_BYTES / 4];
-  _tile_loadconfig(&shapes);
+AMX static double loop_tiles(void) {
+  float out[LANES * LANES];
+  begin_tiles();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -146,7 +127,7 @@ __attribute__((target("amx-tile,amx-bf16"))) static double loop_tiles(void) {
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
-  _tile_stored(0, out, TILE_BYTES);
+  _tile_stored(0, out, LANES * sizeof *out);
   _tile_release();
   sink = out[0];
   return 2.0 * TILE_ROUNDS * 4 * 16 * 16 * 32;
@@ -171,7 +152,7 @@ static void run_dot_products(void *arg, int worker) {
 }
 
 double machine_bf16_peak(int threads) {
-  if (has_tiles()) return best_rates(threads, run_tiles);
+  if (amx_can()) return best_rates(threads, run_tiles);
   return has_dot_products() ? best_rates(threads, run_dot_products) : 0;
 }
 #else

@@ -3,8 +3,8 @@
  * columns, side by side; an instruction adds their product to a tile of 16 x 16 sums (Intel's manual, TDPBF16PS). Of
  * eight tiles four are sums, 32 x 32 of C, so that each tile that is loaded is used twice.
  *
- * Operands are packed into tiles, one behind the other along k: of B as many columns and k as stay in the second-level
- * cache, of A as many rows as leave room there. What lies along k is a row of pairs, and is turned for B; what lies
+ * Operands are packed into tiles, one behind the other along k: of A as many rows and k as stay in the second-level
+ * cache, of B as many columns as leave room there. What lies along k is a row of pairs, and is turned for B; what lies
  * across is two rows that are put together, and is turned for A. */
 #include "kernels/cpu/amx.h"
 

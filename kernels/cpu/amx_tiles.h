@@ -20,16 +20,23 @@ static inline int64_t tiles_of(int64_t count, int64_t each) { return (count + ea
 
 static inline int64_t up(int64_t count, int64_t to) { return tiles_of(count, to) * to; }
 
+/* As LDTILECFG reads them: the palette is 1; bytes of a row, and rows, of each of the eight tiles. */
+struct tile_shapes {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t bytes[16];
+  uint8_t rows[16];
+};
+
+INLINE_AMX void set_shapes(const struct tile_shapes *shapes) {
+  __asm__ volatile("" : : "r"(shapes) : "memory"); /* GCC believes that 8 bytes are read */
+  _tile_loadconfig(shapes);
+}
+
 /* All tiles get 16 rows of 64 bytes. */
 INLINE_AMX void begin_tiles(void) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-  } shapes = {.palette = 1};
+  struct tile_shapes shapes = {.palette = 1};
   for (int i = 0; i < 8; i++) shapes.bytes[i] = 64, shapes.rows[i] = LANES;
-  __asm__ volatile("" : : "r"(&shapes) : "memory"); /* GCC believes that 8 bytes are read */
-  _tile_loadconfig(&shapes);
+  set_shapes(&shapes);
 }
 
 /* Of a matrix of 16 x 16 words the transposed one: of pairs of words, of pairs of these, and so on. */

@@ -277,19 +277,14 @@ struct tile_runs {
 /* Tiles 0 to 3 are sums; 4 and 6 are of pixels, 5 and 7 of filters, of which 6 and 7 are as narrow as what is left over
  * of a run. */
 AMX static void shape_tiles(const struct tile_runs *b, int64_t rows, int64_t filters) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-  } shapes = {.palette = 1};
+  struct tile_shapes shapes = {.palette = 1};
   int64_t depth[] = {DEPTH, b->rest ? b->rest : DEPTH};
   for (int i = 0; i < 4; i++) shapes.bytes[i] = (uint16_t)(4 * filters), shapes.rows[i] = (uint8_t)rows;
   for (int i = 0; i < 2; i++) {
     shapes.bytes[4 + 2 * i] = (uint16_t)(2 * depth[i]), shapes.rows[4 + 2 * i] = (uint8_t)rows;
     shapes.bytes[5 + 2 * i] = (uint16_t)(4 * filters), shapes.rows[5 + 2 * i] = (uint8_t)(depth[i] / 2);
   }
-  __asm__ volatile("" : : "r"(&shapes) : "memory"); /* GCC believes that 8 bytes are read */
-  _tile_loadconfig(&shapes);
+  set_shapes(&shapes);
 }
 
 #define LINE (DEPTH * sizeof(uint16_t))

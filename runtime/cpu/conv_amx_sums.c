@@ -6,12 +6,9 @@
 #include "base/arena.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op.h"
-#include "kernels/cpu/amx.h"
 #include "kernels/cpu/conv_amx_sums.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/onednn.h"
-
-#include <string.h>
 
 struct amx_sums {
   const struct step *step;
@@ -98,9 +95,8 @@ static void make_pieces(struct amx_sums *p, struct arena *a, const struct convol
 bool cpu_conv_amx_sums(struct arena *a, const struct step *step, struct command *c) {
   const struct node *n = step->node;
   struct convolution size = convolution_of(n);
-  const char *units = onednn_units();
   int64_t numbers[MAX_LEAF_NUMBERS];
-  if (!units || strcmp(units, "AMX") != 0 || !amx_can() || !is_for(&size)) return false;
+  if (!onednn_units_are_amx() || !is_for(&size)) return false;
   op_of(n)->numbers(n, numbers);
   bool stored = n->inputs[0]->type.dtype == DT_BF16;
   const struct conv_amx_sums *way = conv_amx_sums_create(a, (const struct conv_numbers *)numbers, stored);

@@ -7,13 +7,10 @@
 #include "base/arena.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op.h"
-#include "kernels/cpu/amx.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/conv_amx.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/onednn.h"
-
-#include <string.h>
 
 enum tiles_stage { PACK, MULTIPLY, FINISH };
 
@@ -96,9 +93,8 @@ static void cut(struct tiles_conv *p, bool still) {
 bool cpu_conv_by_tiles(struct arena *a, const struct step *step, struct command *c) {
   enum { LINE = 64 };
   const struct node *n = step->node;
-  const char *units = onednn_units();
   int64_t numbers[MAX_LEAF_NUMBERS];
-  if (!units || strcmp(units, "AMX") != 0 || !amx_can()) return false;
+  if (!onednn_units_are_amx()) return false;
   struct amx_conv conv;
   bool stored = n->inputs[0]->type.dtype == DT_BF16;
   op_of(n)->numbers(n, numbers);

@@ -205,8 +205,7 @@ static void run_tiles(void *const *args, const void *state, int stage, int first
 
 /* Whether it does. */
 static bool prepare_tiles(struct arena *a, const struct product *size, bool still, struct command *c) {
-  const char *units = size->stored ? onednn_units() : NULL;
-  if (!units || strcmp(units, "AMX") != 0 || !amx_can()) return false;
+  if (!size->stored || !onednn_units_are_amx()) return false;
   struct tile_pieces *p = arena_new(a, struct tile_pieces);
   *p = (struct tile_pieces){.size = *size, .along = size->n > size->m};
   p->strips = ((p->along ? size->n : size->m) + STRIP - 1) / STRIP;

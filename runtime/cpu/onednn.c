@@ -3,6 +3,7 @@
 #include "runtime/cpu/onednn.h"
 
 #include "base/arena.h"
+#include "kernels/cpu/amx.h"
 #include "runtime/cpu/foreign.h"
 
 #include <dlfcn.h>
@@ -97,6 +98,11 @@ const char *onednn_units(void) {
 #else
 const char *onednn_units(void) { return NULL; }
 #endif
+
+bool onednn_units_are_amx(void) {
+  const char *units = onednn_units();
+  return units && strcmp(units, "AMX") == 0 && amx_can();
+}
 
 bool onednn_takes_units(const char *way) {
   const char *units = onednn_units();

@@ -20,6 +20,8 @@ const char *onednn_way(dnnl_primitive_desc_t desc);
  * oneDNN 2.6 a training step takes half of what it does in f32 on a Zen 5, where an Intel Xeon's took 1.5 times as
  * long. Not with DGC_BF16_UNITS=off in the environment. */
 const char *onednn_units(void);
+/* Whether they are AMX, which code of our own takes. */
+bool onednn_units_are_amx(void);
 /* Whether this way to compute takes them. */
 bool onednn_takes_units(const char *way);
 /* Sets where the elements of `memory` lie. The library takes operands as pointers to non-const, and does not write to

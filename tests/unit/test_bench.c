@@ -226,7 +226,7 @@ static void lines_of_loops(void **state) {
   (void)state;
   struct dgc_bench b = {.size = sizeof b};
   struct dgc_session *s = profile(loops, "cpu:0", "1", &b);
-  double flops = 0, inside[3] = {0};
+  double flops = 0, roof = 0, inside[3] = {0};
   int deepest = 0, products = 0;
   for (int i = 0; i < b.nlines; i++) {
     const struct dgc_bench_line *l = &b.lines[i];
@@ -235,6 +235,7 @@ static void lines_of_loops(void **state) {
     assert_true(l->depth == 0 || l->depth <= l[-1].depth + 1);
     assert_true(l->count > 0 && l->seconds > 0);
     if (l->depth == 0) flops += l->flops;
+    if (i + 1 == b.nlines || l[1].depth <= l->depth) roof += l->roof; /* no loop, but what is in loops */
     if (l->depth > deepest) deepest = l->depth;
     products += l->depth == 2 && strcmp(l->how, "matmul") == 0 && l->count % 15 == 0;
     inside[l->depth] = 0;
@@ -243,6 +244,7 @@ static void lines_of_loops(void **state) {
     assert_true(inside[l->depth] <= l->seconds);
   }
   assert_true(flops == b.flops);
+  assert_true(fabs(roof - b.roof) <= 1e-9 * b.roof);
   assert_int_equal(deepest, 2);
   assert_int_equal(products, 1);
   dgc_destroy(s);
