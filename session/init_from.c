@@ -11,6 +11,7 @@
 #include "ir/graph/graph.h"
 #include "ir/ops/op_id.h"
 #include "runtime/checkpoint.h"
+#include "runtime/data/reader.h"
 #include "runtime/data/xxh64.h"
 #include "runtime/model_variable.h"
 
@@ -99,18 +100,21 @@ static bool converts(const struct type *from, const struct type *to) {
   return same_shape(from, to) && (from->dtype == to->dtype || floats);
 }
 
-/* The tensor in the type of the variable. */
-static void convert(struct dgc_session *s, struct checkpoint_entry *e, const struct type *to) {
-  if (e->type.dtype == to->dtype) return;
-  int64_t n = type_count(to);
+/* The tensor in the type of the variable, if that holds all of it. */
+static enum dgc_status convert(struct dgc_session *s, struct checkpoint_entry *e, const struct type *to,
+                               const char *path) {
+  if (e->type.dtype == to->dtype) return DGC_OK;
   void *data = arena_alloc(s->call, (size_t)type_bytes(to) + 1);
-  for (int64_t i = 0; i < n; i++)
-    if (to->dtype == DT_F32)
-      ((float *)data)[i] = (float)((const double *)e->data)[i];
-    else
-      ((double *)data)[i] = (double)((const float *)e->data)[i];
+  int64_t wrong =
+      convert_numbers((enum dtype)to->dtype, data, (enum dtype)e->type.dtype, e->data, type_count(to));
+  if (wrong >= 0)
+    return session_fail(s, DGC_MISMATCH,
+                        "%s: number %lld of %s is %.9g, which does not fit into the %s of model %s", path,
+                        (long long)wrong, e->name, ((const double *)e->data)[wrong],
+                        dtype_name((enum dtype)to->dtype), s->model->name);
   e->data = data;
   e->type = *to;
+  return DGC_OK;
 }
 
 /* What only training needs begins anew, whatever the file has of it. */
@@ -138,7 +142,8 @@ static enum dgc_status load(struct dgc_session *s, struct checkpoint *c, const c
                                     checkpoint_type_text(s->call, e), type_text(s->call, &v->type)));
       continue;
     }
-    convert(s, e, &v->type);
+    enum dgc_status status = convert(s, e, &v->type, path);
+    if (status) return status;
     if (!model_variable_restore(s->store, v, c)) return session_device_failed(s);
     map_put(loaded, v->name, c);
     good++;

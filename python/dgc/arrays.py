@@ -36,7 +36,10 @@ def converted(name, value, dtype, shape):
         raise TypeError("%s is %s, and %s are no numbers that fit" % (name, dtype, array.dtype))
     if dtype.kind != "f" and array.dtype.kind == "f":
         raise TypeError("%s is %s, and %s does not become that without loss" % (name, dtype, array.dtype))
-    out = np.ascontiguousarray(array, dtype)
+    with np.errstate(over="ignore"):
+        out = np.ascontiguousarray(array, dtype)
+    if array.dtype.kind == "f" and np.any(np.isinf(out) & ~np.isinf(array)):
+        raise ValueError("%s is %s, and some of the numbers are too large for that" % (name, dtype))
     if dtype.kind != "f" and not np.array_equal(out, array):
         raise ValueError("%s is %s, and some of the numbers do not fit into that" % (name, dtype))
     return out

@@ -53,9 +53,10 @@ static bool unread(const struct column *c, const struct misfit *bad, struct load
              content_why(bad->error));
   else
     snprintf(f->message, sizeof f->message,
-             "%.200s: %lld in row %lld of the selected ones does not fit into the %s "
-             "of input '%.60s'",
-             bad->piece->path, (long long)bad->value, (long long)bad->row, dtype_name(c->row.dtype), c->name);
+             "%.200s: %s in row %lld of the selected ones does not fit into the %s "
+             "of input '%.60s'%s",
+             bad->piece->path, bad->value, (long long)bad->row, dtype_name(c->row.dtype), c->name,
+             c->row.dtype == DT_F32 ? ": scale the numbers, or read them as f64" : "");
   return false;
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/data/safetensors.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -172,7 +173,15 @@ static const struct column_piece *piece_of(const struct column *c, int64_t row) 
 
 static bool misfit(struct misfit *bad, const struct column_piece *p, int64_t row, const uint8_t *number) {
   *bad = (struct misfit){.piece = p, .row = row};
-  convert_numbers(DT_I64, &bad->value, (enum dtype)p->row.dtype, number, 1);
+  int64_t whole;
+  double real;
+  if (dtype_is_float((enum dtype)p->row.dtype)) {
+    convert_numbers(DT_F64, &real, (enum dtype)p->row.dtype, number, 1);
+    snprintf(bad->value, sizeof bad->value, "%.9g", real);
+  } else {
+    convert_numbers(DT_I64, &whole, (enum dtype)p->row.dtype, number, 1);
+    snprintf(bad->value, sizeof bad->value, "%lld", (long long)whole);
+  }
   return false;
 }
 

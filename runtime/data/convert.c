@@ -2,6 +2,7 @@
 /* Conversion of stored numbers to the type a model wants. */
 #include "runtime/data/reader.h"
 
+#include <math.h>
 #include <string.h>
 
 bool convert_allowed(enum dtype to, enum dtype from) {
@@ -47,6 +48,15 @@ bool convert_allowed(enum dtype to, enum dtype from) {
   }                                                            \
   return 0
 
+/* What is finite, and would not be as a f32, does not fit. */
+static int64_t to_single(float *out, const void *in, int64_t count) {
+  EACH(double, v) {
+    out[i] = (float)v;
+    if (isinf(out[i]) && !isinf(v)) return i;
+  }
+  return -1;
+}
+
 int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *in, int64_t count) {
   if (to == from) {
     memcpy(out, in, (size_t)(count * dtype_size(to)));
@@ -61,7 +71,7 @@ int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *i
     if (to == DT_F64) TO_WIDE(double, float);
     return 0;
   case DT_F64:
-    if (to == DT_F32) TO_WIDE(float, double);
+    if (to == DT_F32) return to_single(out, in, count);
     return 0;
   case DT_BF16:
   case DT_F16:

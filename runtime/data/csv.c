@@ -17,6 +17,7 @@
 #include "runtime/data/reader.h"
 #include "runtime/data/vocabulary.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { COLUMN_LIMIT = 1 << 20 };
@@ -304,11 +305,20 @@ static void store_real(struct csv *c, int64_t *out, int64_t n, double number) {
   memcpy(&out[n], &number, sizeof number);
 }
 
+/* Whether a number is written that f64 has not, and infinity would be read. */
+static bool is_too_large(const char *cell, int len) {
+  double number;
+  if (!cell_number(cell, len, &number) || !isinf(number)) return false;
+  for (int i = 0; i < len; i++)
+    if (cell[i] >= '0' && cell[i] <= '9') return true;
+  return false;
+}
+
 static bool store_number(struct csv *c, int64_t *out, int64_t n, const char *cell, int len) {
   int64_t whole;
   double number;
   if (c->whole && cell_whole(cell, len, &whole)) return store_whole(c, out, n, whole), true;
-  if (!cell_number(cell, len, &number)) return false;
+  if (!cell_number(cell, len, &number) || is_too_large(cell, len)) return false;
   return store_real(c, out, n, number), true;
 }
 
@@ -365,6 +375,10 @@ static bool store_next(struct csv *c, struct line *line, int column, int64_t *ou
   if (store_plain(c, line, out, n)) return true;
   if (!next_cell(c, line, &cell, &len)) return false;
   if (store(c, out, n, cell, len)) return true;
+  if ((c->kind == NUMBER || c->kind == OPTIONAL) && is_too_large(cell, len))
+    return reader_fail(c->reader,
+                       "line %lld, column %d: %.*s is larger than any f64; write inf where it is meant",
+                       line->number, column, len, cell);
   if (!len && c->kind == NUMBER)
     return reader_fail(
         c->reader,

@@ -62,7 +62,7 @@ bool piece_open(struct arena *a, const char *folder, const struct data_spec *spe
 struct misfit {
   const struct column_piece *piece;
   int64_t row; /* of the piece */
-  int64_t value;
+  char value[32];
   bool unread;
   int error;        /* as of content_read */
   const char *path; /* of an image, and why it cannot be read; else NULL */

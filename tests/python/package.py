@@ -251,6 +251,7 @@ def test_refusals(folder):
     refused(TypeError, "arrays for image, and this is ndarray", m.predict, image)
     refused(TypeError, "without loss", m.run, "eval", {"image": image, "label": label * 1.5})
     refused(dgc.InputError, "label", m.run, "eval", {"image": image, "label": label + 3})
+    refused(ValueError, "too large for that", m.run, "predict", {"image": image.astype("f8") * 1e300})
     refused(dgc.UsageError, "train", m.emit, "placed", "sleep")
     refused(KeyError, "w", lambda: m.variables["w"])
     refused(ValueError, "variable h.bias is [16]", m.variables.__setitem__, "h.bias", np.zeros(3))

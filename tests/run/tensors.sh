@@ -248,6 +248,13 @@ t, n = read("teacher.safetensors"), read("numpy.safetensors")
 assert n["trunk.kernel"] == t["encoder.kernel"] and unpack("F32", n["trunk.bias"][2]) == [0.5, -1, 2, 0.25]
 assert read("renamed.safetensors")["trunk.bias"][0] == "F16"
 PYTHON
+# What f32 does not hold.
+py 'of f64' <<'PYTHON'
+from files import *
+write("wide.safetensors", {"trunk.bias": ("F64", [4], pack("F64", [0.5, math.inf, 1e300, 0]))})
+PYTHON
+expect 4 'a first value that is too large' "$dgc" train pupil.dsl $data --steps 0 --quiet --init-from wide.safetensors
+shows err 'wide.safetensors: number 2 of trunk.bias is 1e+300, which does not fit into the f32 of model pupil'
 # What becomes infinite is said once: 65520 is the first that does, halfway to what would follow 65504. Nothing is said of what
 # was infinite, nor where all is well.
 py 'large numbers' <<'PYTHON'

@@ -215,6 +215,12 @@ static void csv(void **state) {
   assert_string_equal(show_text(w, "b.csv", "b.csv", "9223372036854775808\n"),
                       "1 x f64[1]: 9.223372036854776e+18");
   assert_string_equal(show_text(w, "b.tsv", "b.tsv", "1\t2\nnan\t-inf\n"), "2 x f64[2]: 1.0 2.0 nan -inf");
+  assert_string_equal(show_text(w, "b.csv", "b.csv", "1,2\nInfinity,1e308\n"),
+                      "2 x f64[2]: 1.0 2.0 inf 1e+308");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "1,2\n3,-1e309\n"),
+                  "line 2, column 2: -1e309 is larger than any f64");
+  assert_mentions(show_text(w, "b.csv", "b.csv:1:optional", "1e400,2\n3,4\n"),
+                  "line 1, column 1: 1e400 is larger than any f64");
   assert_string_equal(show_text(w, "b.csv", "b.csv:2", "x,1\ny,2\n"), "2 x i32[]: 1 2");
   assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n1,2\n3\n"),
                   "line 3 has fewer cells than the first line's 2");

@@ -3,6 +3,8 @@
 #include "runtime/data/data.h"
 #include "tests/support/scratch.h"
 
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -443,6 +445,49 @@ static void conversions(void **state) {
   dataset_close(ds);
 }
 
+/* Rows of two f64 from a file, in memory or read as they are wanted, as f32: what is said, or NULL. The column has Inf,
+ * and whatever is `odd` in row 5. */
+static const char *as_single(struct world *w, const char *odd) {
+  FILE *f = fopen(w->path, "w");
+  assert_non_null(f);
+  for (int i = 0; i < 8; i++) fprintf(f, "%d.5,%s\n", i, i == 5 ? odd : i == 2 ? "-inf" : "3.4028235e38");
+  fclose(f);
+  diags_init(&w->diags, w->arena);
+  struct data_spec spec = {.name = "x", .path = w->path};
+  struct dataset *ds = dataset_open(w->arena, NULL, &spec, 1, NULL, &w->diags);
+  assert_non_null(ds);
+  int64_t two = 2;
+  struct type t = type_make(DT_F32, 1, &two);
+  assert_true(dataset_expect(ds, "x", &t, &w->diags));
+  struct loader_options o = {.batch = 3, .epochs = 1};
+  struct loader *l = loader_create(w->arena, ds, &o, &w->diags);
+  const struct batch *b;
+  assert_int_equal(loader_next(l, &b, &w->diags), LOADER_BATCH);
+  const float *x = b->columns[0].data;
+  assert_true(x[1] == FLT_MAX && x[5] == -INFINITY && x[2] == 1.5f);
+  loader_release(l, b);
+  enum loader_status status = loader_next(l, &b, &w->diags);
+  loader_destroy(l);
+  dataset_close(ds);
+  assert_int_equal(status, w->diags.nerrors ? LOADER_ERROR : LOADER_BATCH);
+  return w->diags.nerrors ? diags_text(&w->diags, false) : NULL;
+}
+
+/* What is finite does not become infinite without a word; what is infinite, or nearest to the largest f32, is taken. */
+static void too_large(void **state) {
+  struct world *w = *state;
+  static const char *const wrong[][2] = {
+      {"1e39", "1e+39 in row 5"}, {"-1e300", "-1e+300 in row 5"}, {"3.4028235677973366e38", "in row 5"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const char *said = as_single(w, wrong[i][0]);
+    if (!said || !strstr(said, wrong[i][1]) || !strstr(said, "does not fit into the f32 of input 'x'"))
+      fail_msg("%s: %s", wrong[i][0], said ? said : "nothing is said");
+  }
+  assert_null(as_single(w, "inf"));
+  assert_null(as_single(w, "nan"));
+  assert_null(as_single(w, "-3.4028235677973362e38"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -459,6 +504,7 @@ int main(void) {
       TEST(stopped),
       TEST(errors),
       TEST(conversions),
+      TEST(too_large),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
