@@ -134,6 +134,8 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   add_number(a, texts, n, "step", s->position.step);
   add_number(a, texts, n, "epoch", s->position.epoch);
   add_number(a, texts, n, "epoch_batch", s->position.index);
+  if (s->position.rows) add_number(a, texts, n, "rows", s->position.rows);
+  if (s->position.rows) add_number(a, texts, n, "shuffle", s->position.shuffle);
   add_best(a, texts, n, &s->best);
   words_save(s, a, texts, n);
   s->building = NULL;
@@ -238,6 +240,7 @@ static bool read_numbers(struct dgc_session *s, const struct checkpoint *c, stru
          (number(c, "seed", INT64_MAX, &out->seed) && number(c, "towers", 4096, &out->towers) &&
           number(c, "batch", INT64_C(1) << MOST_BATCH_BITS, &p->batch) && number(c, "step", most, &p->step) &&
           number(c, "epoch", most, &p->epoch) && number(c, "epoch_batch", most, &p->index) &&
+          number(c, "rows", most, &p->rows) && number(c, "shuffle", 1, &p->shuffle) &&
           !__builtin_mul_overflow(p->index, p->batch, &rows) && read_best(s, c, most, &out->best));
 }
 

@@ -482,9 +482,26 @@ static void fit_position(struct dgc_session *s, int64_t batch) {
   p->batch = batch;
 }
 
+/* Within an epoch, what is left of it is known by the rows that were done: where there are others now, or they come in
+ * another order, some come twice. */
+static void fit_rows(struct dgc_session *s, int64_t rows) {
+  static const char *const orders[] = {"in their order", "shuffled"};
+  struct position *p = &s->position;
+  bool shuffle = !s->options.no_shuffle;
+  if (s->restored && p->index && p->rows && (p->rows != rows || p->shuffle != shuffle)) {
+    diag_warning(&s->diags, LOC_NONE,
+                 "the checkpoint was made within an epoch of %lld rows, %s, and now there are %lld, %s: "
+                 "in this epoch some come twice, and others not at all",
+                 (long long)p->rows, orders[p->shuffle], (long long)rows, orders[shuffle]);
+    diag_help(&s->diags, LOC_NONE, "to end this epoch, go on with the data and options that it began with");
+  }
+  p->rows = rows, p->shuffle = shuffle;
+}
+
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
   fit_position(s, session_batch(s));
+  fit_rows(s, t->data->rows);
   struct loader_options lo = {.batch = session_batch(s),
                               .shuffle = !s->options.no_shuffle,
                               .seed = (uint64_t)s->options.seed,

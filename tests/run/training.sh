@@ -178,4 +178,19 @@ expect 0 'predicted by others' "$dgc" predict $digits --checkpoint other.safeten
 [ "$(cat err)" = '200 rows' ] && pass || fail 'predictions with another batch'
 expect 0 'trained by others' "$dgc" train $digits --steps 3 --checkpoint other.safetensors --resume --batch 8
 shows err 'warning: the checkpoint was made with batches of '
+# Within an epoch, other rows or another order are told; not behind its end, nor where nothing has changed.
+within_epoch() {
+  rm -f within.safetensors
+  expect 0 "begin: $1" "$dgc" train $digits --rows 0:100 --batch 40 --steps "$1" --quiet --checkpoint within.safetensors
+  shift
+  expect 0 "go on: $*" "$dgc" train $digits --batch 40 --steps 7 --quiet --checkpoint within.safetensors --resume "$@"
+}
+within_epoch 2 --rows 0:90
+shows err 'warning: the checkpoint was made within an epoch of 100 rows, shuffled, and now there are 90, shuffled: in this epoch some come twice, '
+within_epoch 4 --rows 0:100 --no-shuffle
+shows err 'within an epoch of 100 rows, shuffled, and now there are 100, in their order'
+within_epoch 3 --rows 0:90 --no-shuffle
+empty err
+within_epoch 2 --rows 0:100
+empty err
 finish
