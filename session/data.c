@@ -260,6 +260,22 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   return ds ? DGC_OK : session_unread(s);
 }
 
+void session_say_untested(struct dgc_session *s) {
+  const struct graph *g = entry_there(s, ENTRY_EVAL) ? entry_source(s, ENTRY_EVAL) : NULL;
+  struct data_spec spec = {.loc = LOC_NONE};
+  bool all = g && (names_files(&s->options.data) || rows_any(s, false)), some = false;
+  for (int i = 0; all && i < s->model->ninputs; i++) {
+    const char *input = s->model->inputs[i].name;
+    if (!graph_find(g, input)) continue;
+    some = true;
+    all = declared(s, "test", input, &spec);
+  }
+  if (!all || !some) return;
+  diag_note(&s->diags, spec.loc,
+            "the model's `data test` is not evaluated on, as it trains on other files than the model's: "
+            "give --eval-data NAME=FILE, or --eval-rows A:B of what it trains on");
+}
+
 static void *pinned_alloc(void *engines, size_t bytes) { return engines_pinned_alloc(engines, bytes); }
 static void pinned_free(void *engines, void *data) { engines_pinned_free(engines, data); }
 

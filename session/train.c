@@ -247,6 +247,7 @@ static enum dgc_status open_test(struct training *t) {
   t->rates =
       arena_new_array(s->call, s->model->rates ? (size_t)s->model->rates->noutputs : 1, struct dgc_metric);
   enum dgc_status status = t->test ? DGC_OK : session_evaluation_data(s, &t->test);
+  if (!status && !t->test) session_say_untested(s);
   if (!status && t->test) status = session_takes_all(s, ENTRY_EVAL, t->test->rows);
   if (status) return status;
   if (!session_evaluates_often(s)) {

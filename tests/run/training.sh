@@ -155,6 +155,33 @@ result usage
 # --- what cannot be ---
 expect 2 'nothing to evaluate on' "$dgc" train still.dsl $data --eval-every 1e
 shows err 'give --eval-data NAME=FILE'
+grep -q 'data test' err && fail 'a model without test data' || pass
+# The model's own test data belong to its own training data: where others are trained on, that is said.
+sed '$d' still.dsl >tested.dsl
+cat >>tested.dsl <<'MODEL'
+  data train {
+    x = "rows.csv:1-3"
+    y = "rows.csv:y"
+  }
+  data test {
+    x = "rows.csv:1-3"
+    y = "rows.csv:y"
+  }
+}
+MODEL
+expect 0 'its own data' "$dgc" train tested.dsl --json
+grep -q 'not evaluated on' err && fail 'what is evaluated on' || pass
+shows out '"rms":'
+cp rows.csv other.csv
+expect 0 'other data' "$dgc" train tested.dsl --data x=other.csv:1-3 --data y=other.csv:y --json
+shows err "note: the model's \`data test\` is not evaluated on, as it trains on other files than the model's: give --eval-data NAME=FILE, or --eval-rows A:B"
+expect 0 'one of them is other' "$dgc" train tested.dsl --data x=other.csv:1-3 --quiet
+shows err "is not evaluated on"
+expect 0 'and rows of them' "$dgc" train tested.dsl --data other.csv --eval-rows 0:9 --quiet
+empty err
+expect 2 'other data, and evaluation as it goes' "$dgc" train tested.dsl --data other.csv --eval-every 1e
+shows err "is not evaluated on"
+shows err 'give --eval-data NAME=FILE, or --eval-rows A:B of the data'
 for watched in val.rms val.rms:most; do
   expect 2 "which way $watched" "$dgc" train still.dsl $data --eval-rows 0:9 --metric-to-watch $watched
   shows err "which 'val.rms' is best, the least or the greatest?"
