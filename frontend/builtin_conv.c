@@ -195,6 +195,7 @@ static struct value convolve(struct resolver *r, struct value *ab, const struct 
   int n = window_attrs(r, w, size ? sizes : in[0]->type.dim + 1, in[1]->type.dim, rank, size, loc, attrs);
   if (n == 0) return value_error();
   n = drop_defaults(attrs, n);
+  for (int i = 0; i < 2; i++) in[i] = added_up(r, in[i]);
   if (size) attrs[n++] = attr_string(ATTR_result, "input");
   if (size) attrs[n++] = attr_ints(ATTR_size, rank, sizes);
   if (bf16 && d == DT_F32) {
@@ -244,6 +245,7 @@ static struct value run_window(struct resolver *r, enum op_id op, struct value *
   if (n == 0) return value_error();
   n = drop_defaults(attrs, n);
   attrs[n++] = size;
+  if (op == OP_window_sum) x = added_up(r, x);
   return value_tensor(r, build(r->g, op, 1, &x, n, attrs, NULL), loc);
 }
 

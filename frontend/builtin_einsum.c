@@ -249,6 +249,7 @@ static struct value run_einsum(struct resolver *r, struct value *args, struct lo
   for (; count < MAX_OPERANDS && args[count + 1].kind != VALUE_NONE; count++) {
     t[count].x = tensor_node(r, &args[count + 1], "an operand of einsum");
     if (!t[count].x || !read_letters(&e, &at, &t[count], count)) return value_error();
+    t[count].x = added_up(r, t[count].x);
     strcat(given, t[count].axis);
     bool more = count + 1 < MAX_OPERANDS && args[count + 2].kind != VALUE_NONE;
     if (*at == ',' && more) at++;

@@ -66,5 +66,6 @@ struct value op_call(struct resolver *r, unsigned op, struct value *args, struct
     if (!attr_of_value(r, &args[i], key, in[0]->type.rank, &attrs[nattrs++])) return value_error();
   }
   if (!dtype_fits(r, op, &args[0], (enum dtype)in[0]->type.dtype, loc)) return value_error();
+  if (info->traits & OP_ADDS_UP) in[0] = added_up(r, in[0]);
   return value_tensor(r, build(r->g, op, info->min_inputs, in, nattrs, attrs, NULL), loc);
 }

@@ -249,6 +249,8 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
 /* Tensors only. */
 struct node *tensor_node(struct resolver *r, const struct value *v, const char *what);
 struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n, struct loc loc);
+/* What x is where its elements are added up: bytes are i64. */
+struct node *added_up(struct resolver *r, struct node *x);
 /* The one element type of the tensors in v, into *d; reports two different ones. */
 bool common_dtype(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc,
                   enum dtype *d);

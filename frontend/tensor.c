@@ -231,6 +231,10 @@ struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n
   return value_tensor(r, build(r->g, op, n, in, 0, NULL, NULL), loc);
 }
 
+struct node *added_up(struct resolver *r, struct node *x) {
+  return x->type.dtype == DT_U8 ? build_cast(r->g, x, DT_I64) : x;
+}
+
 /* Batched matmul: leading axes broadcast; a matrix on the right serves all rows of the left. The precision that
  * holds here is that of products of f32; others have their own. */
 static struct value matmul(struct resolver *r, struct value *v, struct loc loc) {
@@ -258,6 +262,9 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
       report_help(r, "with the last two axes turned round it fits: `x @ transpose(y)`");
     return value_error();
   }
+  a = added_up(r, a), b = added_up(r, b);
+  d = (enum dtype)a->type.dtype;
+  ta.dtype = tb.dtype = (uint8_t)d;
   const char *precision = d == DT_F32 && r->frame->bf16 ? "bf16" : NULL;
   if (precision) {
     a = build1(r->g, OP_round_bf16, a);

@@ -185,7 +185,8 @@ function further(x, axis : int, far : int, value) {
 #   input x : f32[B, 5]
 #   predict y = cumprod(x)
 function cumprod(x, axis = -1, from_end = false) {
-  y = reverse(x, axis) if from_end else x
+  wide = cast(x, i64) if dtype(x) == u8 else x
+  y = reverse(wide, axis) if from_end else wide
   far = 1
   for i in 0..40 {
     if far < shape(x)[axis] {
@@ -232,14 +233,15 @@ function cummin(x, axis = -1) {
 
 # ---- segments: rows of one kind, as `ids` number them: ----
 
-# The sum of the rows of each segment, 0 of those without: values [n, ...], ids [n] give [count, ...]. A row whose id is
-# none of 0..count is in no segment (of an input that is an error). Where n is the batch it is the sum of all its rows,
-# on all towers.
+# The sum of the rows of each segment, of u8 in i64, 0 of those without: values [n, ...], ids [n] give [count, ...]. A
+# row whose id is none of 0..count is in no segment (of an input that is an error). Where n is the batch it is the sum of
+# all its rows, on all towers.
 #   input x : f32[B, 6, 2]
 #   edges = reshape(sum(x, axis = 0), [6, 2])
 #   metric m = sum(segment_sum(edges, iota(i32[6]) / 2, 3))
 function segment_sum(values : T[n, ...S], ids, count : int) {
-  return scatter_add(cast(broadcast(0.0, [count] + S), T), ids, values)
+  wide = i64 if T == u8 else T
+  return scatter_add(cast(broadcast(0.0, [count] + S), wide), ids, cast(values, wide))
 }
 
 # How many rows each segment has, as f32 or as the type `to`; which rows are in none says segment_sum.
@@ -249,14 +251,15 @@ function segment_count(ids, count : int, to = f32) {
   return scatter_add(cast(broadcast(0.0, [count]), to), ids, 1)
 }
 
-# The mean of the rows of each segment, 0 of those without; which rows are in none says segment_sum.
+# The mean of the rows of each segment, of integers in f32, 0 of those without; which rows are in none says segment_sum.
 #   input x : f32[B, 6, 2]
 #   edges = reshape(sum(x, axis = 0), [6, 2])
 #   metric m = sum(segment_mean(edges, iota(i32[6]) / 2, 3))
 function segment_mean(values : T[n, ...S], ids, count : int) {
   dims = [count]
   for d in S { dims = dims + [1] }
-  return segment_sum(values, ids, count) / max(reshape(segment_count(ids, count, T), dims), 1)
+  real = f64 if T == f64 else f32
+  return segment_sum(cast(values, real), ids, count) / max(reshape(segment_count(ids, count, real), dims), 1)
 }
 
 # ---- ids of many kinds ----

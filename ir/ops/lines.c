@@ -87,8 +87,8 @@ static void cumsum_eval(const struct node *n, const struct tensor *in, struct te
 }
 
 LINES(cumsum, DTYPE_NUMBER, DOMAIN_ANY, .optional_attrs = ATTR_BIT(reverse) | ATTR_BIT(exclusive),
-      .traits = OP_FUNCTION, .linear = 1, .infer = same_infer, .grad = cumsum_grad, .eval = cumsum_eval,
-      .numbers = lines_numbers);
+      .traits = OP_FUNCTION | OP_ADDS_UP, .linear = 1, .infer = same_infer, .grad = cumsum_grad,
+      .eval = cumsum_eval, .numbers = lines_numbers);
 
 /* ---- argsort: the places of a line's elements in ascending order, equal ones as they stand, NaN behind all others;
  * descending: from the greatest, NaN first ---- */

@@ -59,6 +59,7 @@ enum {
   OP_EXTERNAL = 1 << 7, /* its value comes from outside of the graph */
   OP_PER_TOWER = 1 << 8,   /* another value where the rows are those of one tower alone */
   OP_SOURCE_ONLY = 1 << 9, /* passes expand it: there is none after the stage source */
+  OP_ADDS_UP = 1 << 10,    /* elements of one operand are added up: the language has bytes do so as i64 */
   /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
 };
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leaves that the language has by their names: one row serves models and graphs."""
+import numpy as np
+
 from models import FLOATS, INTS
 
 # name -> (element types, flags, element type of the result or None: the operand's, how many operands, f(m, element type,
@@ -72,6 +74,7 @@ def row(name):
             v.append(g.pick(lambda other: other.dtype == x.dtype and other.shape == x.shape) or x)
         given = {f: int(g.chance(0.4)) for f in flags}
         text = ", ".join([f"{{{i}}}" for i in range(operands)] + [str(axis)] + [f"{f} = true" for f in flags if given[f]])
-        return g.emit(name, f"{name}({text})", v, result or x.dtype, x.shape,
-                      lambda m, *v: f(m, x.dtype, v, axis, **given))
+        to = "i64" if name == "cumsum" and x.dtype == "u8" else x.dtype
+        wide = lambda v: [v[0].astype(np.int64)] if to != x.dtype else v
+        return g.emit(name, f"{name}({text})", v, result or to, x.shape, lambda m, *v: f(m, to, wide(v), axis, **given))
     return make

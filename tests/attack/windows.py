@@ -105,7 +105,8 @@ def row(name):
             return None
         window = convolutions.Window(len(spatial), strides, [a for a, _ in pads], None, dilation)
         text = f"{name}({{0}}, {size}, strides = {strides}, padding = {pads}, dilation = {dilation})"
-        f = {"window_sum": lambda m, v: total(m, v, window, size, out, x.dtype),
+        to = "i64" if name == "window_sum" and x.dtype == "u8" else x.dtype
+        f = {"window_sum": lambda m, v: total(m, v.astype(np.int64) if to != x.dtype else v, window, size, out, to),
              "window_max": lambda m, v: greatest(m, v, window, size, out)}[name]
-        return g.emit(name, text, [x], x.dtype, ["B"] + out + [x.shape[-1]], f)
+        return g.emit(name, text, [x], to, ["B"] + out + [x.shape[-1]], f)
     return make
