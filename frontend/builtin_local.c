@@ -69,6 +69,7 @@ static struct value run_all_reduce(struct resolver *r, struct value *args, struc
     return value_error();
   }
   build_here(r, loc);
+  if (strcmp(how, "mean") == 0 && dtype_is_int((enum dtype)x->type.dtype)) x = build_cast(r->g, x, DT_F32);
   struct attr attrs[3] = {attr_string(ATTR_reduction, how), attr_int(ATTR_each, 1), attr_int(ATTR_given, 1)};
   struct node *y = build(r->g, OP_aggregate, 1, &x, 3, attrs, NULL);
   return y ? value_tensor(r, y, loc) : value_error();

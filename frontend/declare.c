@@ -328,6 +328,12 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
         r, "declare it i32, and assign `cast(x, i32)`: of several towers `sum` counts those that have 1");
     ok = false;
   }
+  if (ok && as.aggregation && dtype_is_int((enum dtype)t.dtype) && strcmp(as.aggregation, "mean") == 0) {
+    report(r, s->type->loc, "the mean of integers is no integer: %s cannot hold that of the towers' values",
+           type_text(r->arena, &t));
+    report_help(r, "declare it f32 or f64, and assign `cast(x, f32)`; `aggregation(sum)` adds integers up");
+    ok = false;
+  }
   if (ok && trainable && !dtype_is_float((enum dtype)t.dtype)) {
     report(r, s->type->loc, "a trained variable must be f32 or f64, not %s", type_text(r->arena, &t));
     if (r->frame->function->def->kind == DEF_MODEL)

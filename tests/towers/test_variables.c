@@ -156,6 +156,10 @@ static const struct vector {
           "state o : f64[] = 0 aggregation(only_first_replica)\nstate all : f64[] = 0\n"
           "s += sum(x)\nm <- mean(x)\no <- max(x)\nall <- mean(x)",
      "x 1 3 8", "s 12 ; m 5 ; o 3 ; all 4", NULL, NULL, NULL, NULL},
+    /* 1 and 4, of which 2 would be the mean of integers */
+    {"s4_mean_of_integers", 2, 2, 1,
+     IDLE "state m : f32[] = 0\nm <- all_reduce(local(cast(sum(x), i64)), \"mean\")", "x 1 4", "m 2.5", NULL,
+     NULL, NULL, NULL},
     /* Nobody asks the second tower for its rows of y. */
     {"s4_rows_of_the_first_tower_alone", 2, 3, 2,
      IDLE "input y : f64[B]\nstate o : f64[] = 0 aggregation(only_first_replica)\no += sum(y * y) + sum(x)",

@@ -11,6 +11,10 @@ model own() {
   state any_mean : bool[] = false aggregation(mean)
   # CHECK-DAG: error: the values of towers have no sum where they are bool
   state any_sum : bool[] = false aggregation(sum) synchronization(on_read)
+  # CHECK-DAG: :[[@LINE+2]]:22: error: the mean of integers is no integer: i32[] cannot hold that of the towers' values
+  # CHECK-DAG: help: declare it f32 or f64, and assign `cast(x, f32)`
+  state whole_mean : i32[] = 0 aggregation(mean)
+  state whole_sum : i32[] = 0 aggregation(sum)
   state first : bool[] = false aggregation(only_first_replica) synchronization(on_read)
   # CHECK-DAG: error: `local` takes what is made of all rows of the batch, without them, not f32[B,3]
   # CHECK-DAG: help: rows are a tower's own already: write `local(mean(x, axis = 0))` of its mean of them
