@@ -276,6 +276,34 @@ void session_say_untested(struct dgc_session *s) {
             "give --eval-data NAME=FILE, or --eval-rows A:B of what it trains on");
 }
 
+static enum dgc_status check_data(struct dgc_session *s) {
+  bool any = false;
+  int first = DATA_USES;
+  struct dataset *ds;
+  enum dgc_status status = s->model ? DGC_OK : session_fail(s, DGC_USAGE, "no model has been loaded");
+  for (int use = 0; !status && use < DATA_USES; use++) {
+    if (!entry_there(s, entries_of[use])) continue;
+    if (first == DATA_USES) first = use;
+    status = session_data(s, (enum data_use)use, true, &ds);
+    if (status || !ds) continue;
+    diag_note(&s->diags, LOC_NONE, "%s: %lld row%s", entry_names[entries_of[use]], (long long)ds->rows,
+              ds->rows == 1 ? "" : "s");
+    dataset_close(ds);
+    any = true;
+  }
+  if (status || any || first == DATA_USES) return status;
+  status = session_data(s, (enum data_use)first, false, &ds); /* which says what there is not */
+  if (!status) dataset_close(ds);
+  return status;
+}
+
+static enum dgc_status check_data_alone(struct dgc_session *s) {
+  enum dgc_status status = session_alone(s);
+  return status ? status : check_data(s);
+}
+
+enum dgc_status dgc_check_data(struct dgc_session *s) { CALL(s, check_data_alone(s)); }
+
 static void *pinned_alloc(void *engines, size_t bytes) { return engines_pinned_alloc(engines, bytes); }
 static void pinned_free(void *engines, void *data) { engines_pinned_free(engines, data); }
 

@@ -9,7 +9,7 @@
 /* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. It is
  * the caller's to close. */
 enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out);
-/* Where nothing is evaluated on: that the model's own test data is not, if the files to train on are others than its. */
+/* Where nothing is evaluated on: that the model's own test data is not, if it trains on other files than its own. */
 void session_say_untested(struct dgc_session *s);
 /* How many rows there are to run over, for the choice of a strategy, of which all processes know the same. One that was
  * chosen before, and does not take the last batch, will be chosen again, but while a training goes on. */

@@ -79,6 +79,13 @@ static int put_text(struct cli *c, const char *text) {
   return DGC_OK;
 }
 
+static bool has_given(const struct cli *c, const char *option) {
+  size_t len = strlen(option);
+  for (int i = 0; i < c->ngiven; i++)
+    if (strncmp(c->given[i], option, len) == 0) return true;
+  return false;
+}
+
 static int check_model(struct cli *c) {
   static const char *const entries[] = {"init", "train", "eval", "predict"};
   int code = load(c);
@@ -87,7 +94,9 @@ static int check_model(struct cli *c) {
   for (int i = 0; !code && i < 4; i++)
     if (dgc_input(c->session, entries[i], 0, &t) || dgc_output(c->session, entries[i], 0, &t))
       code = cli_status(c, dgc_emit(c->session, entries[i], "placed", &text));
-  return code;
+  bool data = has_given(c, "--data=") || has_given(c, "--rows=") || has_given(c, "--eval-data=") ||
+              has_given(c, "--eval-rows=");
+  return !code && data ? cli_status(c, dgc_check_data(c->session)) : code;
 }
 
 /* Each of several models, by a session of its own with the same options. */
@@ -315,14 +324,8 @@ static int eval(struct cli *c) {
   return code ? code : evaluate(c);
 }
 
-static bool has_output(const struct cli *c) {
-  for (int i = 0; i < c->ngiven; i++)
-    if (strncmp(c->given[i], "--output=", 9) == 0) return true;
-  return false;
-}
-
 static int predict(struct cli *c) {
-  if (c->json && !has_output(c))
+  if (c->json && !has_given(c, "--output="))
     return cli_usage(c, "--json wants --output NAME=FILE: predictions are on standard output already");
   int code = load_trained(c);
   int64_t rows;
@@ -465,7 +468,8 @@ static int doc(struct cli *c) {
 }
 
 const struct verb verbs[] = {
-    {"check", "MODEL", "says what is wrong with a model", MODEL_OPTIONS " " PASS_OPTIONS " json", check},
+    {"check", "MODEL", "says what is wrong with a model, and with the data that are given",
+     MODEL_OPTIONS " data rows eval-data eval-rows " PASS_OPTIONS " json", check},
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
      MODEL_OPTIONS " " PASS_OPTIONS " emit tasks arch entry file json", compile},
     {"opt", "GRAPH", "runs passes over graph text, and prints it",

@@ -96,4 +96,39 @@ cp good.safetensors kept.safetensors
 ) || fail 'a full disk'
 same old.safetensors kept.safetensors
 expect 3 'a folder that is not there' "$dgc" compile "$model" -o missing/a.dg
+# Data that are given are looked at, too: each entry's, and those that the model names only then.
+cat >rows.dsl <<'END'
+model rows() {
+  input x : f32[B, 2]
+  input y : i32[B]
+  var table : f32[4, 2] = normal()
+  e = sum(x * gather(table, y), axis = 1)
+  train mean(square(e)) with sgd(rate = 0.1)
+  predict size = sum(x, axis = 1)
+  data test {
+    x = "nowhere.csv"
+    y = "nowhere.csv"
+  }
+}
+END
+printf '1,2,3\n4,5,6\n' >three.csv
+printf '3\n0\n1\n' >kinds.csv
+printf '3\n0\n' >two.csv
+quick 0 'a model whose data are not there' "$dgc" check rows.dsl
+empty err
+quick 1 'data that are not there' "$dgc" check rows.dsl --eval-rows 0:1
+shows err 'nowhere.csv'
+quick 1 'rows of another width' "$dgc" check rows.dsl --data x=three.csv --data y=two.csv
+shows err "a row of three.csv is i32[3], but a row of input 'x' is f32[2]"
+quick 1 'other numbers of rows' "$dgc" check rows.dsl --data x=three.csv:1-2 --data y=kinds.csv
+shows err 'inputs differ in their number of rows'
+quick 1 'a row that is not there' "$dgc" check rows.dsl --data x=three.csv:1-2 --data y=three.csv:3
+shows err 'row 1 of three.csv:3 is 6, and input'
+quick 1 'no file' "$dgc" check rows.dsl --data x=three.csv:1-2 --data y=no.csv
+quick 0 'good data' "$dgc" check rows.dsl --data x=three.csv:1-2 --data y=two.csv --rows 1:
+shows err 'note: train: 1 row'
+shows out 'rows.dsl: ok'
+sed '/data test/,/^  }/d' rows.dsl >plain.dsl
+quick 0 'data of predictions alone' "$dgc" check plain.dsl --data x=three.csv:1-2
+shows err 'note: predict: 2 rows'
 finish
