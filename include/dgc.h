@@ -175,6 +175,7 @@ struct dgc_progress {
   int nvalidation;      /* "val.loss": what evaluation gives; NaN where `evaluated` does not hold */
   int nrates;           /* by the losses' names, of this step: those that are functions of `step` alone */
   const struct dgc_metric *losses, *metrics, *validation, *rates;
+  int64_t goal_steps; /* that total_steps is to be in the end, by the option steps; 0: not limited */
 };
 /* Called after steps, not more often than ten times a second, and whenever one of the flags above holds. False stops
  * the training. The session may be called from there, to evaluate or to save, but not to train or to restore. */

@@ -167,6 +167,7 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
       .nvalidation = t->test ? s->model->nmeasures : 0,
       .validation = t->validation,
       .rates = t->rates,
+      .goal_steps = t->goal.steps > 0 ? t->goal.steps : 0,
   };
   p.nlosses = losses_named(t->losses, &p.losses);
   p.nmetrics = losses_metrics(t->losses, &p.metrics);

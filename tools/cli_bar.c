@@ -67,13 +67,14 @@ void cli_draw_bar(const struct dgc_progress *p) {
   enum { LEAST = 6, MOST = 24 };
   int width = cli_columns();
   if (!width) return;
+  int64_t done = p->goal_steps ? p->total_steps : p->step, all = p->goal_steps ? p->goal_steps : p->steps;
   char to_go[32], bar[MOST + 1];
   struct bar_text head = {.limit = width - 1}, tail = {.limit = width - 1};
   if (head.limit >= (int)sizeof head.text) head.limit = tail.limit = sizeof head.text - 1;
   add(&head, "epoch %lld", (long long)p->epoch + 1);
   if (p->epochs) add(&head, "/%lld", (long long)p->epochs);
   tail.limit -= head.len;
-  add(&tail, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
+  add(&tail, "  step %lld/%lld", (long long)done, (long long)all);
   add(&tail, "  loss %.4g", p->loss);
   if (isfinite(p->seconds_to_go))
     add(&tail, "  %s to go", cli_clock_text(p->seconds_to_go, to_go, sizeof to_go));
@@ -81,7 +82,7 @@ void cli_draw_bar(const struct dgc_progress *p) {
   int room = tail.limit - tail.len - 2;
   int size = room > MOST ? MOST : room;
   if (size >= LEAST) {
-    int full = p->steps > 0 ? (int)(p->step * size / p->steps) : 0;
+    int full = all > 0 ? (int)((double)done / (double)all * size) : 0;
     for (int i = 0; i < size; i++) bar[i] = i < full ? '#' : '.';
     bar[size] = 0;
     add(&head, "  %s", bar);

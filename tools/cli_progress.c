@@ -79,7 +79,10 @@ static void print_line(const struct dgc_progress *p) {
   struct wrapped_line l = {.limit = cli_columns()};
   put(&l, "epoch %lld", (long long)p->epoch + 1);
   if (p->epochs) put(&l, "/%lld", (long long)p->epochs);
-  if (!p->epoch_end) put(&l, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
+  if (p->goal_steps)
+    put(&l, "  step %lld/%lld", (long long)p->total_steps, (long long)p->goal_steps);
+  else if (!p->epoch_end)
+    put(&l, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
   put(&l, "  loss %.4g", p->loss);
   if (p->nlosses > 1) put_figures(&l, p->losses, p->nlosses);
   put_figures(&l, p->metrics, p->nmetrics);

@@ -92,6 +92,12 @@ for columns, has, lacks in ((120, ["#", "examples/s", "to go"], []), (80, ["exam
         check(bars and all(50 < len(b) < 100 for b in bars), "wider: %r" % bars)
     t.end()
 
+# Where a training ends with a step, that is what the bar counts up to.
+t = Terminal(80, "--steps", "100000")
+bars = t.wait_for(3)
+check(bars and all(re.search(r"step \d+/100000\b", b) for b in bars), "steps: %r" % bars)
+t.end()
+
 # No bar where there is no way to draw one: a line for each report.
 t = Terminal(80, "--steps", "300", "--log-every", "100", term="dumb")
 while t.read():
@@ -100,7 +106,7 @@ os.waitpid(t.process, 0)
 text = t.read_all.decode()
 check("\x1b" not in text, "dumb: %r" % text[-300:])
 for step in (100, 200, 300):
-    check(text.count("epoch 1/1000  step %d/4000  loss" % step) == 1, "dumb: step %d: %r" % (step, text[-500:]))
+    check(text.count("epoch 1/1000  step %d/300  loss" % step) == 1, "dumb: step %d: %r" % (step, text[-500:]))
 
 # Where a line is wider than the terminal, the rest goes to further ones.
 t = Terminal(40, "--steps", "200", "--log-every", "100", "--train-metrics")
@@ -111,6 +117,6 @@ lines = re.sub("\r[^\n]*?\x1b\\[K", "", t.read_all.decode()).replace("\r", "").s
 check(lines and all(len(line) <= 40 for line in lines), "40 columns: %r" % lines)
 for step in (100, 200):
     text = " ".join(line.strip() for line in lines)
-    check(re.search(r"epoch 1/1000 +step %d/4000 +loss [0-9.]+ +accuracy [0-9.]+ +[0-9.]+ examples/s +[0-9.]+ s" % step, text),
+    check(re.search(r"epoch 1/1000 +step %d/200 +loss [0-9.]+ +accuracy [0-9.]+ +[0-9.]+ examples/s +[0-9.]+ s" % step, text),
           "40 columns: step %d: %r" % (step, text))
 finish()

@@ -321,8 +321,8 @@ expect 0 'columns of one file' "$dgc" train "$samples/linear.dsl" --data x=wide.
 expect 0 'two losses' "$dgc" train sum.dsl --data x=x.csv --batch 2
 shows err 'loss 11 '
 expect 0 'an end inside of an epoch' "$dgc" train sum.dsl --data x=x.csv --batch 2 --steps 3
-shows err 'epoch 1  loss 11 '
-shows err 'epoch 2  step 1/2  loss 11 '
+shows err 'epoch 1  step 2/3  loss 11 '
+shows err 'epoch 2  step 3/3  loss 11 '
 
 # A table with a name for each column: --data FILE stands in the place of the one that the model reads all inputs from.
 cat >people.dsl <<'MODEL'
