@@ -41,6 +41,31 @@ static bool feed(struct inflate_stream *s) {
   return true;
 }
 
+static bool all_zero(const uint8_t *p, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (p[i]) return false;
+  return true;
+}
+
+/* Whether nothing but zeros follows a gzip file, with which tapes and tar fill up: it is left out, as gzip does. */
+static bool skip_padding(struct inflate_stream *s) {
+  const struct deflated *from = s->from;
+  uint8_t window[WINDOW];
+  if (!all_zero(s->z.next_in, s->z.avail_in)) return false;
+  for (int64_t at = s->fed, n; at < from->len; at += n) {
+    n = from->len - at < WINDOW ? from->len - at : WINDOW;
+    if (!content_read(from->in, from->offset + at, window, n)) {
+      s->error = errno;
+      s->cause = content_why(errno);
+      return false;
+    }
+    if (!all_zero(window, n)) return false;
+  }
+  s->z.avail_in = 0;
+  s->fed = from->len;
+  return true;
+}
+
 /* Untouched pages cost nothing: grows fast. */
 static bool make_room(struct inflate_stream *s, int64_t limit) {
   struct content *b = s->out;
@@ -74,8 +99,8 @@ static bool step(struct inflate_stream *s, int64_t size, uInt *got) {
   if (rc == Z_MEM_ERROR) return no_memory(s);
   *got = before - z->avail_out;
   if (rc == Z_STREAM_END) {
-    s->ended = !s->from->size || gave_all(s); /* gzip files may be joined */
-    if (s->ended || (feed(s) && inflateReset(z) == Z_OK)) return true;
+    s->ended = !s->from->size || gave_all(s) || skip_padding(s);
+    if (s->ended || (!s->cause && feed(s) && inflateReset(z) == Z_OK)) return true; /* they may be joined */
     if (!s->cause) s->cause = "zlib failed";
   } else if (rc == Z_BUF_ERROR && gave_all(s))
     s->cause = "the compressed data ends too early; the file is truncated";

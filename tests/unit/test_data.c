@@ -250,6 +250,30 @@ static void text(void **state) {
   assert_mentions(show_in(w, w->folder, "none", NULL), "folder");
 }
 
+/* Behind a gzip file zeros may stand, and other gzip files, but nothing else. */
+static void padded(void **state) {
+  struct world *w = *state;
+  static unsigned char bytes[1 << 17];
+  char name[64];
+  size_t len = read_sample("labels.gz", name, bytes, sizeof bytes), all = sizeof bytes;
+  const size_t lens[] = {len + 1, 512, 16384, 16385, all};
+  for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+    write_file(w, "padded.gz", bytes, lens[i]);
+    assert_string_equal(show_in(w, w->folder, "padded.gz", NULL), "5 x u8[]: 7 2 1 0 4");
+  }
+  bytes[all - 1] = 1;
+  write_file(w, "padded.gz", bytes, all);
+  assert_mentions(show_in(w, w->folder, "padded.gz", NULL), "cannot decompress");
+  /* two texts, as `cat a.gz b.gz` joins them */
+  static const unsigned char joined[] = {0x1f, 0x8b, 8,    0,   0,    0,    0,    0,    0, 3, 1, 1,
+                                         0,    0xfe, 0xff, 'a', 0x43, 0xbe, 0xb7, 0xe8, 1, 0, 0, 0};
+  memset(bytes, 0, all);
+  memcpy(bytes, joined, sizeof joined);
+  memcpy(bytes + sizeof joined, joined, sizeof joined);
+  write_file(w, "ab.txt.gz", bytes, all);
+  assert_string_equal(show_in(w, w->folder, "ab.txt.gz", NULL), "2 x u8[]: 97 97");
+}
+
 static void ranges(void **state) {
   struct world *w = *state;
   const struct {
@@ -428,7 +452,8 @@ static void truncated(void **state) {
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
     unsigned char bytes[2048];
     char name[64];
-    size_t len = read_sample(samples[i], name, bytes, sizeof bytes);
+    size_t len = read_sample(samples[i], name, bytes, sizeof bytes - 1);
+    bytes[len] = 1;
     write_file(w, name, bytes, len + 1); /* one byte too many */
     assert_false(survives(w, samples[i]));
     int f = open_file(w, name);
@@ -498,9 +523,21 @@ static void lying(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(idx),       TEST(npy),     TEST(npz),    TEST(sparse),   TEST(safetensors),   TEST(csv),
-      TEST(text),      TEST(lying),   TEST(ranges), TEST(datasets), TEST(several_files), TEST(helps_that_fit),
-      TEST(truncated), TEST(flipped),
+      TEST(idx),
+      TEST(npy),
+      TEST(npz),
+      TEST(sparse),
+      TEST(safetensors),
+      TEST(csv),
+      TEST(text),
+      TEST(lying),
+      TEST(padded),
+      TEST(ranges),
+      TEST(datasets),
+      TEST(several_files),
+      TEST(helps_that_fit),
+      TEST(truncated),
+      TEST(flipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
