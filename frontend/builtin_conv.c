@@ -261,6 +261,35 @@ static struct value run_window_max(struct resolver *r, struct value *args, struc
   return run_window(r, OP_window_max, args, loc);
 }
 
+/* per_axis(x, count): a list of so many integers, from one for all axes or from a list of one for each. */
+static struct value run_per_axis(struct resolver *r, struct value *args, struct loc loc,
+                                 const struct role *role) {
+  const struct value *v = &args[0], *count = &args[1];
+  const char *name = v->name ? v->name : "x";
+  int given = v->kind == VALUE_LIST ? v->list.count : 0;
+  struct attr numbers;
+  (void)role;
+  if (count->kind != VALUE_INT || count->i < 0 || count->i > MAX_RANK) {
+    report(r, loc, "`count` of per_axis is how many axes there are, %d at most", MAX_RANK);
+    return value_error();
+  }
+  int n = (int)count->i;
+  if (v->kind == VALUE_LIST && given != n) {
+    report(r, v->at, "`%s` needs %d number%s, one for each axis, not %d", name, n, n == 1 ? "" : "s", given);
+    return value_error();
+  }
+  if (v->kind == VALUE_NONE) {
+    report(r, v->at, "`%s` must be an integer, or a list of one for each axis, not none", name);
+    return value_error();
+  }
+  if (!each_axis(r, v, name, ATTR_size, n, &numbers)) return value_error();
+  struct value list = {.kind = VALUE_LIST};
+  list.list.count = n;
+  list.list.items = arena_new_array(r->arena, (size_t)n, struct value);
+  for (int i = 0; i < n; i++) list.list.items[i] = value_int(numbers.ints[i]);
+  return list_seal(r, &list, loc) ? list : value_error();
+}
+
 const struct builtin builtins_conv[] = {
     {"conv",
      {"x", "w", "strides", "padding", "kernel_dilation", "input_dilation", "groups", "precision"},
@@ -272,5 +301,6 @@ const struct builtin builtins_conv[] = {
      run_transposed},
     {"window_sum", {"x", "size", "strides", "padding", "dilation"}, 2, run_window_sum},
     {"window_max", {"x", "size", "strides", "padding", "dilation"}, 2, run_window_max},
+    {"per_axis", {"x", "count"}, 2, run_per_axis},
     {NULL, {NULL}, 0, NULL},
 };

@@ -70,13 +70,14 @@ layer batch_norm(x : T[...S, K], momentum : fraction = 0.99, epsilon : fraction 
 }
 
 # Images are [B, height, width, channels]. `padding` is that of conv; `dilation` is how far apart the places of the kernel
-# lie; channels of one group make filters of that group. A kernel that does not fit into the padded image is an error.
+# lie; `size`, `stride` and `dilation` are numbers, or lists of one for each axis; channels of one group make filters of that
+# group. A kernel that does not fit into the padded image is an error.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.conv2d(x, 16, stride = 2)          # f32[B, 4, 4, 16]
-layer conv2d(x : T[N, H, W, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
+layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
-  var kernel : T[size, size, C / groups, filters] = initial()
+  var kernel : T[...per_axis(size, 2), C / groups, filters] = initial()
   if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = groups)) }
   var bias : T[filters] = zeros()
   return activation(conv(x, kernel, stride, padding, dilation, groups = groups) + bias)
@@ -85,10 +86,10 @@ layer conv2d(x : T[N, H, W, C], filters : int, size : int = 3, stride = 1, paddi
 # As conv2d, of sequences [B, length, channels].
 #   input x : f32[B, 8, 3]
 #   predict y = nn.conv1d(x, 16)                      # f32[B, 8, 16]
-layer conv1d(x : T[N, L, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
+layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
-  var kernel : T[size, C / groups, filters] = initial()
+  var kernel : T[...per_axis(size, 1), C / groups, filters] = initial()
   if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = groups)) }
   var bias : T[filters] = zeros()
   return activation(conv(x, kernel, stride, padding, dilation, groups = groups) + bias)
@@ -97,10 +98,10 @@ layer conv1d(x : T[N, L, C], filters : int, size : int = 3, stride = 1, padding 
 # As conv2d, of volumes [B, depth, height, width, channels].
 #   input x : f32[B, 4, 4, 4, 3]
 #   predict y = nn.conv3d(x, 5)                       # f32[B, 4, 4, 4, 5]
-layer conv3d(x : T[N, D, H, W, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
+layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
-  var kernel : T[size, size, size, C / groups, filters] = initial()
+  var kernel : T[...per_axis(size, 3), C / groups, filters] = initial()
   if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = groups)) }
   var bias : T[filters] = zeros()
   return activation(conv(x, kernel, stride, padding, dilation, groups = groups) + bias)
@@ -109,10 +110,10 @@ layer conv3d(x : T[N, D, H, W, C], filters : int, size : int = 3, stride = 1, pa
 # As conv2d, where each channel makes `multiplier` filters of its own.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.depthwise(x, 2)                    # f32[B, 8, 8, 6]
-layer depthwise(x : T[N, H, W, C], multiplier = 1, size : int = 3, stride = 1, padding = "same", activation = identity,
+layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding = "same", activation = identity,
                 initial = glorot_uniform, precision = none, use_bias = true,
                 dilation = 1) with precision = precision {
-  var kernel : T[size, size, 1, C * multiplier] = initial()
+  var kernel : T[...per_axis(size, 2), 1, C * multiplier] = initial()
   if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = C)) }
   var bias : T[C * multiplier] = zeros()
   return activation(conv(x, kernel, stride, padding, dilation, groups = C) + bias)

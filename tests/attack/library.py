@@ -246,13 +246,15 @@ def biased(m, y, path, d, bias):
 def conv_layer(name, rank):
     """conv1d, conv2d, conv3d and depthwise."""
     def row(g):
-        size, stride, dilation = g.rng.choice([1, 2, 3]), g.rng.choice([1, 2]), g.rng.choice([1, 1, 2])
+        each = lambda choices: [g.rng.choice(choices) for _ in range(rank)] if g.chance(0.3) else g.rng.choice(choices)
+        size, stride, dilation = each([1, 2, 3]), each([1, 2]), each([1, 1, 2])
+        axes = list(zip(*([n] * rank if isinstance(n, int) else n for n in (size, stride, dilation))))
         padding, bias, filters = g.rng.choice(["same", "valid"]), g.chance(0.7), g.rng.choice([1, 2, 4])
         groups = 0 if name == "depthwise" else g.rng.choice([1, 1, 2])  # 0: as many as channels
         def plan(x):
             if padding == "same":
-                return [same(n, size, stride, dilation) for n in x.shape[1:-1]]
-            return [((n - (size - 1) * dilation - 1) // stride + 1, 0, 0) for n in x.shape[1:-1]]
+                return [same(n, *a) for n, a in zip(x.shape[1:-1], axes)]
+            return [((n - (k - 1) * e - 1) // s + 1, 0, 0) for n, (k, s, e) in zip(x.shape[1:-1], axes)]
         def text(x):
             shared = f'size = {size}, stride = {stride}, padding = "{padding}", dilation = {dilation}'
             shared += "" if bias else ", use_bias = false"
@@ -260,18 +262,19 @@ def conv_layer(name, rank):
                 f"{name}({{0}}, {2 * filters}, {shared}, groups = {groups})"
         def run(m, x, path, d):
             many, w, p = groups or x.shape[-1], m.data[path + ".kernel"], plan(x)
+            strides, dilations = [s for _, s, _ in axes], [e for _, _, e in axes]
             if m.jax and m.moves is None:
-                axes = "DHW"[3 - rank:]
+                names = "DHW"[3 - rank:]
                 y = m.jax.lax.conv_general_dilated(
-                    x, w, [stride] * rank, padding.upper(), None, [dilation] * rank,
-                    (f"N{axes}C", f"{axes}IO", f"N{axes}C"), feature_group_count=many)
+                    x, w, strides, padding.upper(), None, dilations,
+                    (f"N{names}C", f"{names}IO", f"N{names}C"), feature_group_count=many)
             else:
-                window = convolutions.Window(rank, [stride] * rank, [low for _, low, _ in p], None, [dilation] * rank, many)
+                window = convolutions.Window(rank, strides, [low for _, low, _ in p], None, dilations, many)
                 y = convolutions.output(m, x, w, window, [out for out, _, _ in p], d)
             return biased(m, y, path, d, bias)
         def shape(x):
             return ["B"] + [out for out, _, _ in plan(x)] + [2 * filters if groups else filters * x.shape[-1]]
-        return layer(name, rank + 2, text, run, shape, lambda v: min(v.shape[1:-1]) > (size - 1) * dilation and
+        return layer(name, rank + 2, text, run, shape, lambda v: all(n > (k - 1) * e for n, (k, _, e) in zip(v.shape[1:-1], axes)) and
                      v.shape[-1] % (groups or 1) == 0)(g)
     return row
 

@@ -134,6 +134,7 @@ FIRSTS = [
     First("nn.conv1d(x, 32, size = 5)", "B, 9, 12", (5, 12, 32)),
     First("nn.conv2d(x, 16)", "B, 8, 8, 3", (3, 3, 3, 16)),
     First("nn.conv2d(x, 64, size = 5, groups = 2)", "B, 8, 8, 6", (5, 5, 3, 64)),
+    First("nn.conv2d(x, 16, size = [3, 1])", "B, 8, 8, 3", (3, 1, 3, 16)),
     First("nn.conv3d(x, 8)", "B, 4, 4, 4, 5", (3, 3, 3, 5, 8)),
     First("nn.depthwise(x, 3)", "B, 8, 8, 40", (3, 3, 1, 120)),
     First("nn.conv_transpose(x, 24)", "B, 4, 4, 6", (3, 3, 24, 6)),

@@ -41,8 +41,8 @@ model shapes() {
   # CHECK: error: `x` of `batch_norm` must be T[...S, K], not the list [f32[B], f32[B]]
   # CHECK: help: `stack(list, axis = 1)` makes one tensor of a list
   u = nn.batch_norm([a, a])
-  # CHECK: error: `size` of `conv2d` must be int, not the list [3, 3]
-  v = nn.conv2d(image, 4, [3, 3])
+  # CHECK: error: `size` needs 2 numbers, one for each axis, not 3
+  v = nn.conv2d(image, 4, [3, 3, 1])
   # CHECK: error: `down` of `room_of` must be nonnegative, not the number -4: it is at least 0
   # CHECK: a part is no larger than the image and its padding
   w = nn.random_crop(image, 12, 12)
