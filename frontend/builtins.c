@@ -74,10 +74,10 @@ static struct value dims_of(struct resolver *r, const struct type *t) {
 }
 
 /* The type of a tensor or of a type. */
-static bool type_of(struct resolver *r, const struct value *v, struct type *t) {
+static bool type_of(struct resolver *r, const struct value *v, const char *what, struct type *t) {
   if (v->kind == VALUE_TENSOR) return *t = v->tensor.node->type, true;
   if (v->kind == VALUE_TYPE || v->kind == VALUE_DTYPE) return value_as_type(r, v, t);
-  report(r, v->at, "only tensors and types have a shape, not %s", value_describe(r->arena, v));
+  report(r, v->at, "only tensors and types have a %s, not %s", what, value_describe(r->arena, v));
   return false;
 }
 
@@ -85,28 +85,28 @@ static struct value run_shape(struct resolver *r, struct value *args, struct loc
                               const struct role *role) {
   struct type t;
   (void)loc, (void)role;
-  return type_of(r, &args[0], &t) ? dims_of(r, &t) : value_error();
+  return type_of(r, &args[0], "shape", &t) ? dims_of(r, &t) : value_error();
 }
 
 static struct value run_rank(struct resolver *r, struct value *args, struct loc loc,
                              const struct role *role) {
   struct type t;
   (void)loc, (void)role;
-  return type_of(r, &args[0], &t) ? value_int(t.rank) : value_error();
+  return type_of(r, &args[0], "rank", &t) ? value_int(t.rank) : value_error();
 }
 
 static struct value run_dtype(struct resolver *r, struct value *args, struct loc loc,
                               const struct role *role) {
   struct type t;
   (void)loc, (void)role;
-  return type_of(r, &args[0], &t) ? value_dtype((enum dtype)t.dtype) : value_error();
+  return type_of(r, &args[0], "dtype", &t) ? value_dtype((enum dtype)t.dtype) : value_error();
 }
 
 static struct value run_type(struct resolver *r, struct value *args, struct loc loc,
                              const struct role *role) {
   struct type t;
   (void)loc, (void)role;
-  if (!type_of(r, &args[0], &t)) return value_error();
+  if (!type_of(r, &args[0], "type", &t)) return value_error();
   return (struct value){.kind = VALUE_TYPE, .type = arena_copy(r->arena, &t, sizeof t)};
 }
 
@@ -116,7 +116,7 @@ static struct value run_size(struct resolver *r, struct value *args, struct loc 
   struct type t;
   (void)loc, (void)role;
   if (args[0].kind == VALUE_LIST) return value_int(args[0].list.count);
-  return type_of(r, &args[0], &t) ? value_dim(type_count(&t)) : value_error();
+  return type_of(r, &args[0], "size", &t) ? value_dim(type_count(&t)) : value_error();
 }
 
 /* The input that x is, up to its shape and element type, or NULL. *part: x is not all of it. */

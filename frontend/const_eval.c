@@ -232,18 +232,32 @@ static bool exact(struct resolver *r, unsigned op, const struct value *v, int n,
   }
 }
 
+/* One of two values by a condition: a float if either is one. */
+static bool selected(unsigned op, const struct value *v, struct value *y) {
+  if (op != OP_select || v[0].kind != VALUE_BOOL) return false;
+  bool bools = v[1].kind == VALUE_BOOL || v[2].kind == VALUE_BOOL, alike = v[1].kind == v[2].kind;
+  if (bools && !alike) return false;
+  const struct value *one = v[0].b ? &v[1] : &v[2];
+  *y = one->kind == VALUE_INT && !alike ? value_float((double)one->i) : *one;
+  return true;
+}
+
 struct value const_op(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc) {
   const struct op_info *info = op_table[op];
   struct value known;
-  if (exact(r, op, v, n, loc, &known)) return known;
-  bool single = info->dtypes == DTYPE_SINGLE, any_bool = false;
+  if (exact(r, op, v, n, loc, &known) || selected(op, v, &known)) return known;
+  bool single = info->dtypes == DTYPE_SINGLE, any_bool = false, all_bool = true;
   bool any_float = single || info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST;
   for (int i = 0; i < n; i++) {
     any_float |= v[i].kind == VALUE_FLOAT;
     any_bool |= v[i].kind == VALUE_BOOL;
+    all_bool &= v[i].kind == VALUE_BOOL;
   }
-  if (n > 3 || (any_bool && op != OP_not)) {
-    report(r, loc, "%s does not work on these values", info->name);
+  if (n > 3 || (any_bool && (!all_bool || op == OP_select))) {
+    struct str list = str_make(r->arena);
+    for (int i = 0; i < n; i++)
+      str_printf(&list, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", value_describe(r->arena, &v[i]));
+    report(r, loc, "%s does not work on %s", info->name, list.data);
     return value_error();
   }
   enum dtype d = any_bool ? DT_BOOL : single ? DT_F32 : any_float ? DT_F64 : DT_I64;

@@ -151,20 +151,24 @@ static bool settles(enum operator op, const struct value *left) {
   return left->kind == VALUE_BOOL && ((op == OPERATOR_AND && !left->b) || (op == OPERATOR_OR && left->b));
 }
 
-static bool is_whole_tensor(const struct value *v) {
+static bool is_tensor_of(const struct value *v, bool floats) {
   if (v->kind != VALUE_TENSOR) return false;
   enum dtype t = (enum dtype)v->tensor.node->type.dtype;
-  return t != DT_BOOL && !dtype_is_float(t);
+  return t != DT_BOOL && dtype_is_float(t) == floats;
 }
 
-/* Of tensors of integers bit by bit, also with a number. */
+/* Of tensors of integers bit by bit, also with a number; in the library, as bit_and, of two numbers. */
 static struct value logic(struct resolver *r, enum operator op, struct value *v, struct loc loc) {
   if (v[0].kind == VALUE_BOOL && v[1].kind == VALUE_BOOL) return v[1];
+  bool library = is_library(r, loc);
+  if (library && v[0].kind == VALUE_INT && v[1].kind == VALUE_INT)
+    return const_op(r, op == OPERATOR_AND ? OP_and : OP_or, v, 2, loc);
   for (int i = 0; i < 2; i++)
     if (v[i].kind != VALUE_BOOL && v[i].kind != VALUE_TENSOR && v[i].kind != VALUE_ERROR &&
-        !(v[i].kind == VALUE_INT && is_whole_tensor(&v[1 - i]))) {
-      report(r, v[i].at, "`%s` works on bool, not on %s", operators[op].text,
-             value_describe(r->arena, &v[i]));
+        !(v[i].kind == VALUE_INT && is_tensor_of(&v[1 - i], false))) {
+      bool other = v[i].kind == VALUE_INT && is_tensor_of(&v[1 - i], true);
+      report(r, v[i].at, "`%s` works on bool%s, not on %s", operators[op].text,
+             library ? " and on integers" : "", value_describe(r->arena, &v[other ? 1 - i : i]));
       return value_error();
     }
   return binary_values(r, op, v, loc);

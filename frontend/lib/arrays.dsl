@@ -301,14 +301,18 @@ function bit_xor(x, y) { return xor(x, y) }
 #   input x : i32[B, 4]
 #   predict y = floor_div(x, 3)
 function floor_div(x, y) {
+  whole = bit_or(x, y) # of integers alone
   rest = x % y
-  return x / y - select(rest != 0 and (rest < 0) != (y < 0), cast(1, dtype(x)), 0)
+  down = rest != 0 and (rest < 0) != (y < 0)
+  near = (x - rest) / y # towards 0
+  return select(down, near - 1, near)
 }
 
 # What floor_div leaves, of the sign of y, as numpy's `%` of integers: 0 where y is 0.
 #   input x : i32[B, 4]
 #   predict y = floor_mod(x, 3)
 function floor_mod(x, y) {
+  whole = bit_or(x, y)
   rest = x % y
   return select(rest != 0 and (rest < 0) != (y < 0), rest + y, rest)
 }

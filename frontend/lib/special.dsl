@@ -10,7 +10,7 @@ function log_sigmoid(x) { return -softplus(-x) }
 #   predict y = logit(sigmoid(x))
 function logit(p) {
   middle = p > 0.3 and p < 0.7
-  s = select(middle, 2 * p - 1, cast(0, dtype(p)))
+  s = select(middle, 2 * p - 1, 0)
   return select(middle, log1p(s) - log1p(-s), log(p) - log1p(-p))
 }
 
@@ -35,8 +35,8 @@ function xlogy(x, y) {
 #   predict y = sinc(x)
 function sinc(x) {
   near = abs(x) < 0.25
-  a = pi * select(near, cast(1, dtype(x)), x)
-  u = square(pi * select(near, x, cast(0, dtype(x))))
+  a = pi * select(near, 1, x)
+  u = square(pi * select(near, x, 0))
   series = 1 - u / 6 * (1 - u / 20 * (1 - u / 42 * (1 - u / 72 * (1 - u / 110 * (1 - u / 156 * (1 - u / 210))))))
   return select(near, series, sin(a) / a)
 }
@@ -68,7 +68,7 @@ function erf_is(x, rest, l, steps : int) {
 function erfinv(x) {
   inside = abs(x) < 1
   turned = 1 - 2 * cast(x < 0, dtype(x))
-  a = turned * select(inside, x, cast(0, dtype(x)))
+  a = turned * select(inside, x, 0)
   y = erf_is(a, 1 - a, log1p(-a) + log1p(a), 3)
   return select(inside, turned * y, stop_gradient(select(abs(x) == 1, x * inf, x * (inf - inf))))
 }
@@ -78,7 +78,7 @@ function erfinv(x) {
 #   predict y = normal_quantile(0.2 + x / 8)
 function normal_quantile(p) {
   inside = p > 0 and p < 1
-  q = select(inside, p, cast(0.5, dtype(p)))
+  q = select(inside, p, 0.5)
   low = q < 0.5
   rest = 2 * select(low, q, 1 - q)
   y = erf_is(select(low, 1 - 2 * q, 2 * q - 1), rest, log(rest) + log(2 - rest), 5)
@@ -94,15 +94,15 @@ function lgamma(x) {
   mirrored = x < 0.5
   a = select(mirrored, 1 - x, x)
   low = a < 8
-  b = select(low, a, cast(1, dtype(x)))
+  b = select(low, a, 1)
   product = b
   for i in 1..8 { product = product * (b + i) }
   z = select(low, a + 8, a)
-  u = 1 / square(z)
+  u = 1.0 / square(z)
   tail = (1.0 / 12 - u * (1.0 / 360 - u * (1.0 / 1260 - u * (1.0 / 1680 - u * (1.0 / 1188
           - u * (691.0 / 360360 - u / 156.0)))))) / z
-  above = (z - 0.5) * (log(z) - 1) + 0.4189385332046727 + tail - select(low, log(product), cast(0, dtype(x)))
-  there = select(mirrored, x - round(x), cast(0.5, dtype(x)))
+  above = (z - 0.5) * (log(z) - 1) + 0.4189385332046727 + tail - select(low, log(product), 0)
+  there = select(mirrored, x - round(x), 0.5)
   y = select(mirrored, 1.1447298858494002 - log(sin(pi * abs(there))) - above, above)
   return select(is_inf(x), abs(x), y)
 }
@@ -115,15 +115,15 @@ function digamma(x) {
   mirrored = x < 0.5
   a = select(mirrored, 1 - x, x)
   low = a < 8
-  b = select(low, a, cast(1, dtype(x)))
-  parts = 1 / b
-  for i in 1..8 { parts = parts + 1 / (b + i) }
+  b = select(low, a, 1)
+  parts = 1.0 / b
+  for i in 1..8 { parts = parts + 1.0 / (b + i) }
   z = select(low, a + 8, a)
-  u = 1 / square(z)
+  u = 1.0 / square(z)
   tail = u * (1.0 / 12 - u * (1.0 / 120 - u * (1.0 / 252 - u * (1.0 / 240 - u * (1.0 / 132
          - u * (691.0 / 32760 - u / 12.0))))))
-  above = log(z) - 0.5 / z - tail - select(low, parts, cast(0, dtype(x)))
-  there = select(mirrored, x - round(x), cast(0.25, dtype(x)))
+  above = log(z) - 0.5 / z - tail - select(low, parts, 0)
+  there = select(mirrored, x - round(x), 0.25)
   return select(mirrored, above - pi / tan(pi * there), above)
 }
 
