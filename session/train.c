@@ -500,10 +500,19 @@ static void fit_rows(struct dgc_session *s, int64_t rows) {
   p->rows = rows, p->shuffle = shuffle;
 }
 
+/* What costs memory and time, and does nothing. */
+static void say_idle_towers(struct dgc_session *s) {
+  int64_t rows = session_batch(s), idle = s->config.towers - rows;
+  if (idle > 0)
+    diag_note(&s->diags, LOC_NONE, "a batch of %lld row%s leaves %lld of %lld towers without any",
+              (long long)rows, rows == 1 ? "" : "s", (long long)idle, (long long)s->config.towers);
+}
+
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
   fit_position(s, session_batch(s));
   fit_rows(s, t->data->rows);
+  say_idle_towers(s);
   struct loader_options lo = {.batch = session_batch(s),
                               .shuffle = !s->options.no_shuffle,
                               .seed = (uint64_t)s->options.seed,

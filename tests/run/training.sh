@@ -205,6 +205,11 @@ expect 0 'predicted by others' "$dgc" predict $digits --checkpoint other.safeten
 [ "$(cat err)" = '200 rows' ] && pass || fail 'predictions with another batch'
 expect 0 'trained by others' "$dgc" train $digits --steps 3 --checkpoint other.safetensors --resume --batch 8
 shows err 'warning: the checkpoint was made with batches of '
+# Towers that no batch has rows for.
+expect 0 'more towers than rows' "$dgc" train $digits --rows 0:6 --batch 3 --towers 5 --quiet
+shows err 'note: a batch of 3 rows leaves 2 of 5 towers without any'
+expect 0 'as many towers as rows' "$dgc" train $digits --rows 0:6 --batch 3 --towers 3 --quiet
+empty err
 # Within an epoch, other rows or another order are told; not behind its end, nor where nothing has changed.
 within_epoch() {
   rm -f within.safetensors
