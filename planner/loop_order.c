@@ -282,19 +282,19 @@ static const struct launch_arg *launch_args(struct kernel_filling *e) {
 _Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN,
                "the ops of a reduction stand in the kernels' order");
 
-/* A sum over the first axis and perhaps others, lanes not running along what is left of a row, nor along what is cut.
- * Which rows there are beside, and what else is fused, changes nothing. */
+/* A sum is cut along the axes that it goes over, the first of them first. Which rows there are beside, and what else is
+ * fused, changes nothing. */
 static struct segments choose_segments(const struct nest *t, const struct kernel *k) {
-  int kept = k->rank - k->nreduce;
-  int64_t elements = 1;
+  int64_t extents[MAX_RANK], elements = 1;
   int naxes = 0;
-  if (t->nreduce == 0 || k->reduce != REDUCE_SUM || !t->reduced[0] || (kept > 0 && k->vector >= kept))
-    return (struct segments){1, 1};
-  for (int i = 0; i < t->nloops; i++)
-    if (t->reduced[i]) elements *= t->extent[i];
-  while (naxes < t->nloops - !kept && t->reduced[naxes]) naxes++;
-  if (naxes == 0) naxes = 1;
-  return segments_of(kept ? elements : elements / KERNEL_LANES, t->extent, naxes); /* a chain in each lane */
+  if (t->nreduce == 0 || k->reduce != REDUCE_SUM) return (struct segments){1, 1};
+  for (int i = 0; i < t->nloops; i++) {
+    if (!t->reduced[i]) continue;
+    elements *= t->extent[i];
+    extents[naxes++] = t->extent[i];
+  }
+  bool along = k->vector >= k->rank - k->nreduce; /* the sum: a chain in each lane */
+  return segments_of(along ? elements / KERNEL_LANES : elements, extents, naxes);
 }
 
 void nest_end(struct nest *t, struct launch *out) {

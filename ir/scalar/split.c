@@ -17,6 +17,8 @@ struct segments segments_of(int64_t elements, const int64_t *extents, int naxes)
 
 static int inputs_of(const struct kernel *k) { return k->nargs - k->noutputs; }
 static int kept_of(const struct kernel *k) { return k->rank - k->nreduce; }
+/* Whether lanes run along the results. Those of the join run along the segments otherwise. */
+static bool beside(const struct kernel *k) { return k->vector < kept_of(k); }
 
 /* Another kernel than k, and than what else is made of it. */
 static uint64_t other_hash(const struct kernel *k, uint64_t number) {
@@ -33,8 +35,7 @@ static void make_segment(struct arena *a, const struct kernel *k, struct kernel 
   enum dtype d = kernel_acc_dtype(k);
   int inputs = inputs_of(k);
   *out = kernel_copy(a, k);
-  for (int j = 0; j < k->nsums; j++)
-    set_sums(out, inputs + j, d, k->vector < kept_of(k) ? STRIDE_ONE : STRIDE_ZERO, true);
+  for (int j = 0; j < k->nsums; j++) set_sums(out, inputs + j, d, beside(k) ? STRIDE_ONE : STRIDE_ZERO, true);
   for (int j = 0; j < k->nmapped; j++) {
     out->args[inputs + k->nsums + j] = k->args[k->nargs - k->nmapped + j];
     out->still[inputs + k->nsums + j] = k->still[k->nargs - k->nmapped + j];
@@ -50,15 +51,14 @@ static void make_segment(struct arena *a, const struct kernel *k, struct kernel 
 static void make_join(struct arena *a, const struct kernel *k, struct kernel *out) {
   enum dtype d = kernel_acc_dtype(k);
   int inputs = inputs_of(k), kept = kept_of(k);
-  bool lanes = k->vector < kept; /* along results */
   *out = kernel_copy(a, k);
   out->rank = kept + 1;
   out->nreduce = 1;
-  out->vector = lanes ? k->vector : kept;
+  out->vector = beside(k) ? k->vector : kept;
   out->nmapped = 0;
   out->noutputs = kernel_reduced(k);
   out->nargs = inputs + k->nsums + out->noutputs;
-  for (int i = 0; i < inputs && !lanes; i++) out->args[i].vector = STRIDE_ZERO;
+  for (int i = 0; i < inputs && !beside(k); i++) out->args[i].vector = STRIDE_ZERO;
   for (int i = 0; i < inputs; i++) out->still[i] &= (uint8_t)((1 << kept) - 1);
   for (int j = 0; j < k->nsums; j++) set_sums(out, inputs + j, d, STRIDE_ONE, false);
   for (int j = 0; j < out->noutputs; j++) {
@@ -77,7 +77,7 @@ static void make_join(struct arena *a, const struct kernel *k, struct kernel *ou
 
 bool kernel_split(struct arena *a, const struct kernel *k, struct split *out) {
   if (k->kind != KERNEL_REDUCE || kernel_is_arg(k) || k->nargs + k->nsums >= MAX_KERNEL_ARGS) return false;
-  if (kept_of(k) > 0 && k->vector != kept_of(k) - 1) return false;
+  if (k->narrow || (beside(k) && k->vector != kept_of(k) - 1)) return false;
   make_segment(a, k, &out->segment);
   make_join(a, k, &out->join);
   return true;
@@ -88,10 +88,13 @@ static void kept_strides(const struct split_launch *l, int i, int64_t *out) {
   memcpy(out, l->sizes + l->k->rank + i * l->k->rank, (size_t)kept_of(l->k) * sizeof *out);
 }
 
-static void dense_strides(const struct split_launch *l, int64_t *out) {
-  int64_t step = 1;
+/* The same of what segments give: those of one result lie side by side where lanes of the join run along them. */
+static void sum_strides(const struct split_launch *l, int64_t *out) {
+  int64_t step = beside(l->k) ? 1 : l->segments.count;
   for (int d = kept_of(l->k) - 1; d >= 0; d--) out[d] = step, step *= l->sizes[d];
 }
+
+static int64_t segment_stride(const struct split_launch *l) { return beside(l->k) ? l->results : 1; }
 
 struct split_launch split_launch(struct arena *a, const struct kernel *k, const struct split *split,
                                  const int64_t *sizes, struct segments segments) {
@@ -107,8 +110,8 @@ struct split_launch split_launch(struct arena *a, const struct kernel *k, const 
   int64_t *strides = l.join_sizes + rank;
   for (int i = 0; i < inputs; i++) kept_strides(&l, i, strides + i * rank);
   for (int j = 0; j < k->nsums; j++) {
-    dense_strides(&l, strides + (inputs + j) * rank);
-    strides[(inputs + j) * rank + kept] = l.results;
+    sum_strides(&l, strides + (inputs + j) * rank);
+    strides[(inputs + j) * rank + kept] = segment_stride(&l);
   }
   for (int j = 0; j < join->noutputs; j++)
     kept_strides(&l, inputs + j, strides + (inputs + k->nsums + j) * rank);
@@ -141,15 +144,15 @@ void split_segment(const struct split_launch *l, int p, void *const *args, void 
                    int64_t *sizes) {
   const struct kernel *k = l->k, *segment = &l->split->segment;
   int rank = k->rank, inputs = inputs_of(k);
-  int64_t begin[MAX_RANK], *strides = sizes + rank;
+  int64_t begin[MAX_RANK], *strides = sizes + rank, sum_size = dtype_size(kernel_acc_dtype(k));
   find_segment(l, p, begin, sizes);
   for (int i = 0; i < segment->nargs; i++) {
     bool sum = i >= inputs && i < inputs + k->nsums;
     int from = i < inputs ? i : k->nargs - segment->nargs + i; /* of a mapped output */
     memset(strides + i * rank, 0, (size_t)rank * sizeof *sizes);
     if (sum) {
-      dense_strides(l, strides + i * rank);
-      segment_args[i] = l->sums + (i - inputs) * l->sum_bytes + p * (l->sum_bytes / l->segments.count);
+      sum_strides(l, strides + i * rank);
+      segment_args[i] = l->sums + (i - inputs) * l->sum_bytes + p * segment_stride(l) * sum_size;
       continue;
     }
     memcpy(strides + i * rank, l->sizes + rank + from * rank, (size_t)rank * sizeof *sizes);

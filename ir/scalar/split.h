@@ -22,14 +22,15 @@ struct segments segments_of(int64_t elements, const int64_t *extents, int naxes)
 
 /* The two kernels, in `a`. `segment` has the loops, inputs and mapped outputs of `k`; in the place of its other outputs
  * it writes its sums. `join` has the kept loops and one over the segments, the inputs, the sums as further inputs, and
- * the outputs of `k` that are not mapped. False where they would have too many arguments, or where k reduces no
- * columns along the last of which lanes run, nor all that there is. */
+ * the outputs of `k` that are not mapped. False where they would have too many arguments, or where lanes of k run along
+ * kept loops but not the last one, or along some few elements (`narrow`). */
 struct split {
   struct kernel segment, join;
 };
 bool kernel_split(struct arena *a, const struct kernel *k, struct split *out);
 
-/* A launch of `k`, with the sizes of both. What the segments give lies dense, [sum][segment][results]. */
+/* A launch of `k`, with the sizes of both. What the segments give lies dense: [sum][segment][results], or
+ * [sum][results][segment] where lanes of k run along what is added up. */
 struct split_launch {
   const struct kernel *k;
   const struct split *split;

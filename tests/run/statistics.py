@@ -25,6 +25,15 @@ model m(height = 14, width = 14, channels = 32) {{
   train mean(square(w)) with sgd(rate = 0.1)
 }}
 """.format()
+ROWS = """
+model m(length = 1, width = 1) {
+  input x : f32[B, length, width]
+  predict all = sum(x, [1, 2])
+  predict columns = sum(x, 1)
+  predict rows = sum(x, 2)
+  predict apart = sum(x * x, [1, 2])
+}
+"""
 failures = 0
 
 
@@ -36,9 +45,17 @@ def tensors(path):
     return {k: np.frombuffer(data[end:][slice(*v["data_offsets"])], "<f4") for k, v in head.items() if v.get("dtype") == "F32"}
 
 
-def check(what, h, bound):
-    """Each may be off by `bound`, relative to itself."""
+def compare(what, name, got, want, bound):
+    """It may be off by `bound`, relative to itself."""
     global failures
+    off = np.max(np.abs(got - want) / np.maximum(np.abs(want), 1e-30))
+    print(f"{what}: {name} off by {off:.1e} of itself")
+    if not off <= bound:
+        failures += 1
+        print(f"FAILED: more than {bound:.1e}")
+
+
+def check(what, h, bound):
     np.save(FOLDER + "/h.npy", h)
     sizes = [f"--set={name}={size}" for name, size in zip(("height", "width"), h.shape[1:3])]
     model, saved = FOLDER + "/m.dsl", FOLDER + "/m.st"
@@ -47,11 +64,21 @@ def check(what, h, bound):
                     "--checkpoint", saved, "--quiet"], check=True)
     got, h = tensors(saved), h.astype(np.float64)
     for name, want in (("mean_is", h.mean((0, 1, 2))), ("variance_is", h.var((0, 1, 2))), ("sum_is", h.sum((0, 1, 2)))):
-        off = np.max(np.abs(got[name] - want) / np.maximum(np.abs(want), 1e-30))
-        print(f"{what}: {name} off by {off:.1e} of itself")
-        if not off <= bound:
-            failures += 1
-            print(f"FAILED: more than {bound:.1e}")
+        compare(what, name, got[name], want, bound)
+
+
+def check_rows(what, x, bound):
+    """Sums within each of a batch's rows."""
+    np.save(FOLDER + "/x.npy", x)
+    model, names = FOLDER + "/rows.dsl", ("all", "columns", "rows", "apart")
+    open(model, "w").write(ROWS)
+    sizes = [f"--set={name}={size}" for name, size in zip(("length", "width"), x.shape[1:])]
+    outputs = [f"--output={name}={FOLDER}/{name}.npy" for name in names]
+    subprocess.run([DGC, "predict", model, *sizes, "--data", "x=" + FOLDER + "/x.npy", "--batch", str(len(x)), *outputs, "--quiet"],
+                   check=True)
+    x = x.astype(np.float64)
+    for name, want in zip(names, (x.sum((1, 2)), x.sum(1), x.sum(2), (x * x).sum((1, 2)))):
+        compare(what, name, np.load(f"{FOLDER}/{name}.npy"), want, bound)
 
 
 rng = np.random.default_rng(0)
@@ -67,4 +94,9 @@ check("1 + z / 100", 1 + z / 100, bound)
 few = (196 + 256) * 2.0**-25
 check("0.1", np.full((4, 112, 112, 32), 0.1, np.float32), few)
 check("relu of few images", np.maximum(rng.normal(size=(4, 112, 112, 32)), 0).astype(np.float32), few)
+
+# Rows of a million, whose segments' sums are a chain of their own, in each lane or in all; and sums of columns that are long.
+for shape in ((3, 1, 1000000), (2, 1000000, 1), (2, 3, 300000), (2, 300000, 3), (1, 50176, 4), (5, 600, 700)):
+    chain = 512 + max(1, min(1024, shape[1] * shape[2] // 256)) + 8
+    check_rows("0.1 in " + "x".join(map(str, shape)), np.full(shape, 0.1, np.float32), chain * 2.0**-25)
 sys.exit(failures > 0)
