@@ -28,16 +28,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a row of C for which B is packed at a time, and tiles of A; the same where sums of pieces wait, in blocks
- * of so many tiles. */
-enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 2048, WAITING_TILES = 36 };
+/* Bytes of a row of C for which B is packed at a time, and tiles of A; tiles of a block in which sums wait. */
+enum { WIDE = 4096, TILES = 18, WAITING_TILES = 36 };
 /* Rows of B that are asked for ahead, and how many of them stay in the first cache. */
 enum { AHEAD = 8, PART = 256, SHORT_PART = 64 };
 /* Bytes of B of a piece that is not cut into parts where A is patches, as each part copies the image for itself. */
 enum { SMALL = 16 << 10 };
 /* By measurements B is packed where more tiles than this read it downwards, and A where more do along; a panel of B at
- * a time for no more tiles than FEW_ROWS. */
-enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8, FEW_ROWS = 10 };
+ * a time for no more tiles than FEW_ROWS. Where a row of B is a page or more, each row of a panel is one of its own. */
+enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8, FEW_ROWS = 10, PAGE = 4096 };
 /* Rows of C at a time, where they are pixels. */
 enum { MOST_PIXELS = 1024 };
 /* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. Of what is
@@ -150,11 +149,11 @@ static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
   if (g->at.patches || strip <= FEW * g->rows) g->rows = even(strip, g->rows);
 }
 
-/* B must be packed where it lies transposed. Elsewhere, where registers are many and a tile takes long, the one before
- * has time to ask for it. */
+/* B must be packed where it lies transposed. Elsewhere, where registers are many, a tile takes long and the rows of B
+ * are short, the one before has time to ask for it. */
 static void choose_panels(struct gemm *g, bool few) {
   const struct product *p = &g->size;
-  bool asked = !few && !g->at.patches && p->k >= PART;
+  bool asked = !few && !g->at.patches && p->k >= PART && g->at.b_row * g->bytes < PAGE;
   g->packs_b = p->transpose_b || (!asked && p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
   bool crowded = p->k * g->bytes % SAME_PLACE == 0 && p->m >= g->rows;
   g->packs_a = !g->at.patches && (p->transpose_a || crowded) && p->n > SEVERAL_COLUMNS * g->columns;
@@ -162,7 +161,7 @@ static void choose_panels(struct gemm *g, bool few) {
   g->a_apart =
       g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
   g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + LINE : g->columns * g->bytes;
-  g->wide = (g->levels ? WAITING_WIDE : WIDE) / g->bytes / g->columns * g->columns;
+  g->wide = least(WIDE / g->bytes / g->columns * g->columns, up(p->n, g->columns));
   g->high = g->levels ? WAITING_TILES : blocks_of(p->m, g->rows);
   g->deep = TILES * g->rows;
   g->asks = !g->at.patches && p->k >= PART / 2;
@@ -267,12 +266,15 @@ static int64_t waiting_rows(const struct gemm *g) {
   return g->high * (g->at.patches ? g->patches.unit : g->rows);
 }
 
+/* Bytes between rows of a block that waits. */
+static int64_t waiting_step(const struct gemm *g) { return g->wide * g->bytes + LINE; }
+
 static struct sums level(const struct area *s, int64_t number) {
   const struct gemm *g = s->g;
   int64_t blocks = number - !g->turned; /* before this one */
   if (blocks < 0)
     return (struct sums){s->c + (s->top * g->at.c_row + s->left) * g->bytes, g->at.c_row * g->bytes};
-  int64_t step = g->wide * g->bytes;
+  int64_t step = waiting_step(g);
   return (struct sums){s->waiting + blocks * waiting_rows(g) * step, step};
 }
 
@@ -452,7 +454,7 @@ static struct room room_of(const struct gemm *g) {
   if (g->packs_b) r.b = (size_t)(across * g->b_apart);
   if (g->packs_a) r.a = (size_t)(TILES * g->a_apart);
   if (g->at.patches) r.a = g->patches.room;
-  r.waiting = (size_t)((g->levels + g->turned) * waiting_rows(g) * g->wide * g->bytes);
+  r.waiting = (size_t)((g->levels + g->turned) * waiting_rows(g) * waiting_step(g));
   return r;
 }
 
