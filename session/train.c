@@ -14,6 +14,7 @@
 #include "session/metrics.h"
 #include "session/model.h"
 #include "session/options.h"
+#include "session/position.h"
 #include "session/strategy.h"
 #include "session/tasks.h"
 #include "session/towers.h"
@@ -471,35 +472,6 @@ static void say_undumped(const struct training *t) {
                  file, (long long)from + 1, (long long)to);
 }
 
-/* With another batch size, the position in the data is the nearest one behind. */
-static void fit_position(struct dgc_session *s, int64_t batch) {
-  struct position *p = &s->position;
-  if (p->batch && p->batch != batch) {
-    if (s->restored)
-      diag_warning(&s->diags, LOC_NONE,
-                   "the checkpoint was made with batches of %lld rows, and now they have %lld",
-                   (long long)p->batch, (long long)batch);
-    p->index = p->index * p->batch / batch;
-  }
-  p->batch = batch;
-}
-
-/* Within an epoch, what is left of it is known by the rows that were done: where there are others now, or they come in
- * another order, some come twice. */
-static void fit_rows(struct dgc_session *s, int64_t rows) {
-  static const char *const orders[] = {"in their order", "shuffled"};
-  struct position *p = &s->position;
-  bool shuffle = !s->options.no_shuffle;
-  if (s->restored && p->index && p->rows && (p->rows != rows || p->shuffle != shuffle)) {
-    diag_warning(&s->diags, LOC_NONE,
-                 "the checkpoint was made within an epoch of %lld rows, %s, and now there are %lld, %s: "
-                 "in this epoch some come twice, and others not at all",
-                 (long long)p->rows, orders[p->shuffle], (long long)rows, orders[shuffle]);
-    diag_help(&s->diags, LOC_NONE, "to end this epoch, go on with the data and options that it began with");
-  }
-  p->rows = rows, p->shuffle = shuffle;
-}
-
 /* What costs memory and time, and does nothing. */
 static void say_idle_towers(struct dgc_session *s) {
   int64_t rows = session_batch(s), idle = s->config.towers - rows;
@@ -510,8 +482,7 @@ static void say_idle_towers(struct dgc_session *s) {
 
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
-  fit_position(s, session_batch(s));
-  fit_rows(s, t->data->rows);
+  session_fit_position(s, session_batch(s), t->data->rows);
   say_idle_towers(s);
   struct loader_options lo = {.batch = session_batch(s),
                               .shuffle = !s->options.no_shuffle,
