@@ -50,10 +50,13 @@ bool convert_allowed(enum dtype to, enum dtype from) {
 
 /* What is finite, and would not be as a f32, does not fit. */
 static int64_t to_single(float *out, const void *in, int64_t count) {
+  int misfits = 0;
   EACH(double, v) {
     out[i] = (float)v;
-    if (isinf(out[i]) && !isinf(v)) return i;
+    misfits |= (isinf(out[i]) != 0) & (isinf(v) == 0);
   }
+  if (!misfits) return -1; /* so that vectors do it, else the first is looked for */
+  EACH(double, w) if (isinf(out[i]) && !isinf(w)) return i;
   return -1;
 }
 
