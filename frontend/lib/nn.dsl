@@ -123,11 +123,15 @@ layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding
 # places cover.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.conv_transpose(x, 16, stride = 2)  # f32[B, 16, 16, 16]
-layer conv_transpose(x : T[N, H, W, C], filters : int, size : int = 3, stride = 1, padding = "same", activation = identity,
+layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
                      initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
-  more = 0 if padding == "same" else max(size - stride, 0)
-  var kernel : T[size, size, filters, C] = initial()
-  whole = [H * stride + more, W * stride + more]
+  sizes = per_axis(size, 2)
+  strides = per_axis(stride, 2)
+  var kernel : T[...sizes, filters, C] = initial()
+  whole = [H * strides[0], W * strides[1]]
+  if padding != "same" {
+    whole = [whole[0] + max(sizes[0] - strides[0], 0), whole[1] + max(sizes[1] - strides[1], 0)]
+  }
   if not use_bias { return activation(transposed_conv(x, kernel, whole, stride, padding)) }
   var bias : T[filters] = zeros()
   return activation(transposed_conv(x, kernel, whole, stride, padding) + bias)

@@ -280,16 +280,18 @@ def conv_layer(name, rank):
 
 
 def conv_transpose(g):
-    size, stride, padding, bias = g.rng.choice([1, 2, 3]), g.rng.choice([1, 2, 3]), g.rng.choice(["same", "valid"]), g.chance(0.7)
-    more = 0 if padding == "same" else max(size - stride, 0)
-    whole = lambda x: [n * stride + more for n in x.shape[1:3]]
+    each = lambda: [g.rng.choice([1, 2, 3]) for _ in range(2)] if g.chance(0.4) else g.rng.choice([1, 2, 3])
+    size, stride, padding, bias = each(), each(), g.rng.choice(["same", "valid"]), g.chance(0.7)
+    sizes, strides = ([n] * 2 if isinstance(n, int) else n for n in (size, stride))
+    more = [0 if padding == "same" else max(k - s, 0) for k, s in zip(sizes, strides)]
+    whole = lambda x: [n * s + m for n, s, m in zip(x.shape[1:3], strides, more)]
     def run(m, x, path, d):
         w = m.data[path + ".kernel"]
-        low = [same(n, size, stride, 1)[1] if padding == "same" else 0 for n in whole(x)]
+        low = [same(n, k, s, 1)[1] if padding == "same" else 0 for n, k, s in zip(whole(x), sizes, strides)]
         if m.jax and m.moves is None:
-            y = m.jax.lax.conv_transpose(x, w, (stride, stride), padding.upper(), transpose_kernel=True)
+            y = m.jax.lax.conv_transpose(x, w, strides, padding.upper(), transpose_kernel=True)
         else:
-            y = convolutions.input_of(m, x, w, convolutions.Window(2, [stride] * 2, low), whole(x), d)
+            y = convolutions.input_of(m, x, w, convolutions.Window(2, strides, low), whole(x), d)
         return biased(m, y, path, d, bias)
     text = f'conv_transpose({{0}}, 3, size = {size}, stride = {stride}, padding = "{padding}"{"" if bias else ", use_bias = false"})'
     return layer("conv_transpose", 4, lambda x: text, run, lambda x: ["B"] + whole(x) + [3])(g)
