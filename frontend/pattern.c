@@ -8,7 +8,8 @@
  *   n : several        an integer, at least 2
  *   n : positive       a number, greater than 0; so with nonnegative, at least 0; a scalar tensor is not looked at
  *   l : ascending      a list of numbers, each greater than the one before
- *   l : list[n]        a list of so many items; a name binds their number */
+ *   l : list[n]        a list of so many items; a name binds their number
+ *   s : "a" or "b"     one of these strings */
 #include "frontend/resolve.h"
 
 #include <math.h>
@@ -142,6 +143,16 @@ static bool match_shape(struct resolver *r, const struct param *p, const struct 
   return true;
 }
 
+static bool is_words(const struct expr *e) {
+  if (e->kind == EXPR_BINARY) return e->op == OPERATOR_OR && is_words(e->lhs) && is_words(e->rhs);
+  return e->kind == EXPR_STRING;
+}
+
+static bool is_one_of(const struct expr *words, const struct value *v) {
+  if (words->kind == EXPR_BINARY) return is_one_of(words->lhs, v) || is_one_of(words->rhs, v);
+  return v->kind == VALUE_STRING && strcmp(v->string, words->name) == 0;
+}
+
 /* T[N] */
 static bool is_one_a_row(const struct expr *e) {
   return e->kind == EXPR_INDEX && e->items.count == 1 && e->items.first->value->kind == EXPR_NAME;
@@ -149,6 +160,11 @@ static bool is_one_a_row(const struct expr *e) {
 
 bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
+  if (is_words(e)) {
+    if (is_one_of(e, v)) return true;
+    mismatch(r, p, v, "");
+    return false;
+  }
   if (base->kind != EXPR_NAME) {
     report(r, e->loc, "the type of a parameter begins with a name");
     return false;

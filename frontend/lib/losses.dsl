@@ -225,13 +225,9 @@ function class_labels(label, classes, blank) {
 
 # ---- metrics ----
 
-# The area under the ROC curve: how often a row whose label is 1, or true, has a higher score than one whose label is 0, of
-# scores from 0 to 1, as `sigmoid(logits)`. As Keras' AUC: rows are counted above each of so many thresholds from 0 to 1,
-# between which the curve is straight; so it adds up over batches. NaN where all labels are the same, or a score is none.
-#   input logits : f32[B]
-#   input label : i32[B]
-#   metric auc = auc(sigmoid(logits), label)
-function auc(scores : T[...S], label : U[...S], thresholds : several = 200, weights = 1) {
+# For auc: the weights of rows that are 1, and of those that are 0, above each of so many thresholds from 0 to 1; all of
+# them are above the first, none above the last. NaN where a score is not from 0 to 1.
+function weights_above(scores : T[...S], label : U[...S], thresholds : several, weights) {
   at = iota(i32[thresholds])
   wrong = select(scores >= 0 and scores <= 1, 0 * scores, inf)
   above = at == 0 or (expand(scores) > cast(at, T) / (thresholds - 1) and at < thresholds - 1)
@@ -241,10 +237,38 @@ function auc(scores : T[...S], label : U[...S], thresholds : several = 200, weig
   for i in 0..rank(scores) { axes = axes + [i] }
   hits = sum(select(above, expand(true_weight), 0), axis = axes)
   falls = sum(select(above, expand(false_weight), 0), axis = axes)
+  return [hits, falls]
+}
+
+# The area under the ROC curve: how often a row whose label is 1, or true, has a higher score than one whose label is 0, of
+# scores from 0 to 1, as `sigmoid(logits)`. As Keras' AUC: rows are counted above each of so many thresholds from 0 to 1,
+# between which the curve is straight; so it adds up over batches. NaN where all labels are the same, or a score is none.
+#   input logits : f32[B]
+#   input label : i32[B]
+#   metric auc = auc(sigmoid(logits), label)
+function auc(scores : T[...S], label : U[...S], thresholds : several = 200, weights = 1) {
+  hits, falls = weights_above(scores, label, thresholds, weights)
   high = hits / hits[0]
   wide = falls / falls[0]
   n = thresholds
   return 0.5 * sum((wide[0:n - 1] - wide[1:n]) * (high[0:n - 1] + high[1:n]))
 }
 
-# SPDX-License-Identifier: Apache-2.0
+# The area under the curve of precision over recall, which says more than auc where few labels are 1. As Keras' AUC of the
+# curve "PR": between two thresholds rows that are 1 and rows that are 0 come at a rate of their own, so that precision is
+# no straight line (Davis and Goadrich, 2006). NaN where no label is 1, or a score is none.
+#   input logits : f32[B]
+#   input label : i32[B]
+#   metric auc = auc_pr(sigmoid(logits), label)
+function auc_pr(scores : T[...S], label : U[...S], thresholds : several = 200, weights = 1) {
+  hits, falls = weights_above(scores, label, thresholds, weights)
+  n = thresholds
+  all = hits + falls
+  low = all[1:n]
+  wide = all[0:n - 1] - low
+  more = hits[0:n - 1] - hits[1:n]
+  rate = select(wide > 0, more / select(wide > 0, wide, 1), 0)
+  begin = hits[1:n] - rate * low
+  curved = begin * log(select(low > 0, all[0:n - 1] / select(low > 0, low, 1), 1))
+  return sum(rate * (more + curved)) / hits[0]
+}

@@ -19,7 +19,7 @@ REASONS = {
     "all_gather": "made by replicate; as a function, see tests/twins", "copy": "made by copies",
     "send": "in the part of one task of a plan", "remote": "in the part of one task of a plan",
     "places_along": "reverse", "further": "cumprod", "erfinv_step": "erfinv", "erf_is": "erfinv and normal_quantile",
-    "auc": "beside numpy in tests/run/auc.py", "running_norm": "beside numpy in tests/run/fitted.py",
+    "auc": "beside numpy in tests/run/auc.py", "auc_pr": "beside numpy in tests/run/auc.py", "weights_above": "auc", "running_norm": "beside numpy in tests/run/fitted.py",
     "integers": "floor_div and ctc_loss", "of_class": "softmax_cross_entropy", "cross_entropy_of_shares": "softmax_cross_entropy", "class_labels": "ctc_loss",
     "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",

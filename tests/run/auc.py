@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""auc of batches of several sizes, on one device and several, beside the same of all rows in numpy: auc.py DGC FOLDER. Of
+"""auc and auc_pr of batches of several sizes, on one device and several, beside the same of all rows in numpy: auc.py DGC FOLDER. Of
 scores that no threshold lies between it is the share of pairs that are in order."""
 import json
 import os
@@ -24,6 +24,19 @@ def curve(scores, label, weights, thresholds):
     return np.sum((wide[:-1] - wide[1:]) * (high[:-1] + high[1:])) / 2
 
 
+def keras_pr(scores, label, weights, thresholds):
+    """As Keras' AUC with curve = "PR", by the formulas of its documentation's reference."""
+    t = np.arange(thresholds) / (thresholds - 1)
+    t[0], t[-1] = -1e-7, 1 + 1e-7
+    above = scores.ravel()[None] > t.astype(scores.dtype)[:, None]
+    tp, fp = (np.sum(above * (part * weights).ravel()[None], axis=1) for part in (label, 1 - label))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dtp, p = tp[:-1] - tp[1:], tp + fp
+        slope = np.nan_to_num(dtp / np.maximum(p[:-1] - p[1:], 0))
+        ratio = np.where((p[:-1] > 0) & (p[1:] > 0), p[:-1] / p[1:], 1)
+        return np.sum(slope * (dtp + (tp[1:] - slope * p[1:]) * np.log(ratio))) / tp[0]
+
+
 def pairs(scores, label, weights, thresholds):
     """Of all pairs of a 1 and a 0 how many are in order; half of those that are equal."""
     order = np.sign(scores.ravel()[:, None] - scores.ravel()[None]) / 2 + 0.5
@@ -32,24 +45,24 @@ def pairs(scores, label, weights, thresholds):
         return np.sum(order * both) / np.sum(both)
 
 
-def check(what, wants, scores, label, weights=None, thresholds=200, kind="f32"):
+def check(what, wants, scores, label, weights=None, thresholds=200, kind="f32", of="auc"):
     global failures
     folder = FOLDER + "/"
     rows = ", ".join(["B", *map(str, scores.shape[1:])])
     scores = scores.astype(np.float32 if kind == "f32" else np.float64)
     np.save(folder + "s.npy", scores)
     np.save(folder + "y.npy", label)
-    of = f"s, y, {thresholds}"
+    arguments = f"s, y, {thresholds}"
     text = f"model m {{\n  input s : {kind}[{rows}]\n  input y : {'u8' if label.dtype == bool else 'i32'}[{rows}]\n"
     data = ["--data", f"s={folder}s.npy", "--data", f"y={folder}y.npy"]
     if weights is not None:
         np.save(folder + "w.npy", weights.astype(scores.dtype))
         text += f"  input w : {kind}[{rows}]\n"
-        of += ", w"
+        arguments += ", w"
         data += ["--data", f"w={folder}w.npy"]
     if label.dtype == bool:
-        of = of.replace("y", "y == 1")
-    open(folder + "m.dsl", "w").write(text + f"  metric auc = auc({of})\n}}\n")
+        arguments = arguments.replace("y", "y == 1")
+    open(folder + "m.dsl", "w").write(text + f"  metric auc = {of}({arguments})\n}}\n")
     want = wants(scores, label.astype(float), np.ones(scores.shape) if weights is None else weights, thresholds)
     for batch, devices in ((len(scores), "cpu:0"), (1, "cpu:0"), (7, "cpu:0"), (8, "cpu:0-2")):
         done = subprocess.run([DGC, "eval", folder + "m.dsl", *data, "--batch", str(batch), "--devices", devices, "--json"],
@@ -82,4 +95,13 @@ check("ones alone", curve, scores, np.ones(60, np.int32))
 check("zeros alone", curve, scores, np.zeros(60, np.int32))
 for wrong in (-0.1, 1.1, np.nan, np.inf):
     check(f"a score of {wrong}", lambda *_: np.nan, np.where(np.arange(60) == 17, wrong, scores), label)
+    check(f"a score of {wrong}", lambda *_: np.nan, np.where(np.arange(60) == 17, wrong, scores), label, of="auc_pr")
+for thresholds in (200, 3, 2, 61):
+    check(f"precision over recall, {thresholds} thresholds", keras_pr, scores, label, thresholds=thresholds, of="auc_pr")
+check("precision over recall, f64, weights", keras_pr, scores, label, weights, kind="f64", of="auc_pr")
+check("precision over recall, few ones", keras_pr, scores, (np.arange(60) % 20 == 7).astype(np.int32), of="auc_pr")
+check("precision over recall, places", keras_pr, scores.reshape(20, 3), label.reshape(20, 3), of="auc_pr")
+check("precision over recall, 0 and 1", keras_pr, np.round(scores), label == 1, of="auc_pr")
+check("precision over recall, ones alone", keras_pr, scores, np.ones(60, np.int32), of="auc_pr")
+check("precision over recall, zeros alone", keras_pr, scores, np.zeros(60, np.int32), of="auc_pr")
 sys.exit(failures > 0)
