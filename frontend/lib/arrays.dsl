@@ -314,7 +314,7 @@ function floor_div(x, y) {
 function floor_mod(x, y) {
   whole = bit_or(x, y)
   rest = x % y
-  return select(rest != 0 and (rest < 0) != (y < 0), rest + y, rest)
+  return rest + select(rest != 0 and (rest < 0) != (y < 0), y, rest - rest) # of other signs
 }
 
 # SPDX-License-Identifier: Apache-2.0

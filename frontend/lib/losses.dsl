@@ -72,7 +72,7 @@ function dice_loss(p, label, smooth = 1.0) {
 function log_cosh(x, y) {
   error = x - y
   small = abs(error) < 1
-  s = sinh(0.5 * select(small, error, cast(0, dtype(error))))
+  s = sinh(0.5 * select(small, error, 0))
   return select(small, log1p(2 * s * s), error + softplus(-2 * error) - 0.6931471805599453)
 }
 

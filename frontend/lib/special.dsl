@@ -67,7 +67,7 @@ function erf_is(x, rest, l, steps : int) {
 #   predict y = erfinv(x / 4)
 function erfinv(x) {
   inside = abs(x) < 1
-  turned = 1 - 2 * cast(x < 0, dtype(x))
+  turned = copysign(1, x)
   a = turned * select(inside, x, 0)
   y = erf_is(a, 1 - a, log1p(-a) + log1p(a), 3)
   return select(inside, turned * y, stop_gradient(select(abs(x) == 1, x * inf, x * (inf - inf))))

@@ -10,6 +10,8 @@ model known(six = 6) {
   predict gamma = x * lgamma(3) + lgamma(0.25)
   predict slope = x * digamma(3) + digamma(0.25)
   predict others = x * sinc(0.5) + logit(0.25)
+  predict inverse = x * erfinv(0.5) + erfinv(-0.25) + log_cosh(1.5, 1.0)
+  predict large = n + floor_mod(32, 9223372036854775807) + (floor_mod(-2, 9223372036854775807) - 9223372036854775706)
   predict shape_of = x * lgamma(x) + floor_div(8, six - 4)
 }
 # CHECK: divided.constant = constant {value=3} : i64[]
@@ -29,4 +31,9 @@ model known(six = 6) {
 # CHECK: constant {value=-4.227453533376265{{.*}}} : f64[]
 # CHECK: others.constant = constant {value=0.63661977236758{{.*}}} : f64[]
 # CHECK: constant {value=-1.09861228866810{{.*}}} : f64[]
+# CHECK: inverse.constant = constant {value=0.476936276204{{.*}}} : f64[]
+# CHECK: constant {value=-0.2253120550121{{.*}}} : f64[]
+# CHECK: constant {value=0.120114506958{{.*}}} : f64[]
+# CHECK: large.constant = constant {value=32} : i64[]
+# CHECK: constant {value=99} : i64[]
 # CHECK: shape_of = add {{.*}} : f64[B]
