@@ -297,7 +297,7 @@ static bool bind_params(struct resolver *r, const struct def *d, struct value *a
       v = eval(r, p->value, NULL);
       r->path = path;
     }
-    if (v.kind == VALUE_ERROR || (p->type && v.kind != VALUE_NONE && !match_param(r, p, &v))) {
+    if (v.kind == VALUE_ERROR || (p->type && !match_param(r, p, &v))) {
       ok = false;
       v = value_error();
     }

@@ -9,7 +9,8 @@
  *   n : positive       a number, greater than 0; so with nonnegative, at least 0; a scalar tensor is not looked at
  *   l : ascending      a list of numbers, each greater than the one before
  *   l : list[n]        a list of so many items; a name binds their number
- *   s : "a" or "b"     one of these strings */
+ *   s : "a" or "b"     one of these strings
+ * What is `none` is taken, but by strings that do not begin with it. */
 #include "frontend/resolve.h"
 
 #include <math.h>
@@ -153,6 +154,10 @@ static bool is_one_of(const struct expr *words, const struct value *v) {
   return v->kind == VALUE_STRING && strcmp(v->string, words->name) == 0;
 }
 
+static bool is_none(const struct expr *e) {
+  return e && e->kind == EXPR_NAME && strcmp(e->name, "none") == 0;
+}
+
 /* T[N] */
 static bool is_one_a_row(const struct expr *e) {
   return e->kind == EXPR_INDEX && e->items.count == 1 && e->items.first->value->kind == EXPR_NAME;
@@ -160,6 +165,7 @@ static bool is_one_a_row(const struct expr *e) {
 
 bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
+  if (v->kind == VALUE_NONE && (!is_words(e) || is_none(p->value))) return true;
   if (is_words(e)) {
     if (is_one_of(e, v)) return true;
     mismatch(r, p, v, "");
