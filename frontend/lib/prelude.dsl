@@ -106,10 +106,10 @@ function variance(x, axis = none, keep = false) {
 #   predict y = stddev(x, axis = 1)   # f32[B]
 function stddev(x, axis = none, keep = false) { return sqrt(variance(x, axis, keep)) }
 
-# min(max(x, low), high), by element.
+# min(max(x, low), high), by element; a bound that is none is not there.
 #   input x : f32[B, 4]
 #   predict y = clip(x, -1, 1)
-function clip(x, low, high) { return min(max(x, low), high) }
+function clip(x, low, high) { if low != none { x = max(x, low) }; return x if high == none else min(x, high) }
 
 # sqrt(sum(x^2)) along axes, none: all.
 #   input x : f32[B, 4]

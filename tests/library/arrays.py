@@ -161,6 +161,8 @@ SPECIAL = [
     Case("xlogy(x, z)", {"x": np.zeros(7), "z": NAN}, lambda x, z: x, gradients=False, note="of 0"),
     Case("sinc(x)", {"x": X}, jnp.sinc),
     Case("normal_cdf(x)", {"x": 2 * X}, jax.scipy.stats.norm.cdf),
+    Case("clip(x, none, 0.3)", {"x": X}, lambda x: jnp.minimum(x, 0.3)),
+    Case("clip(x, -0.3, none) + clip(x, none, none)", {"x": X}, lambda x: jnp.maximum(x, -0.3) + x),
     Case("erfinv(x)", {"x": NEAR_ONE}, special.erfinv),
     Case("erfinv(x)", {"x": np.array([1, -1, np.nan, 2, -1.5, np.inf, -np.inf])}, special.erfinv, gradients=False, note="at its ends"),
     Case("gradient(sum(erfinv(x)), x)", {"x": apart(14, -0.9, 0.9, 5)},
