@@ -239,8 +239,9 @@ DGC_API bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t 
  * read where a checkpoint has been restored. DGC_MISMATCH if nothing of a file fits. */
 DGC_API enum dgc_status dgc_begin(struct dgc_session *s);
 /* Opens the data of each entry, as it would run over it, and runs nothing: what is wrong with its files' headers,
- * shapes and types is an error, and so are integers that the model cannot use. A note tells how many rows an entry
- * has. DGC_USAGE where there is data for none. */
+ * shapes and types is an error, and so are integers beyond those that the model expects. Whether each number fits into
+ * its input's type is said as it is read. A note tells how many rows an entry has. DGC_USAGE where there is data for
+ * none. */
 DGC_API enum dgc_status dgc_check_data(struct dgc_session *s);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);
