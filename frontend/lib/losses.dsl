@@ -272,3 +272,5 @@ function auc_pr(scores : T[...S], label : U[...S], thresholds : several = 200, w
   curved = begin * log(select(low > 0, all[0:n - 1] / select(low > 0, low, 1), 1))
   return sum(rate * (more + curved)) / hits[0]
 }
+
+# SPDX-License-Identifier: Apache-2.0
