@@ -109,10 +109,7 @@ function stddev(x, axis = none, keep = false) { return sqrt(variance(x, axis, ke
 # min(max(x, low), high), by element; a bound that is none is not there.
 #   input x : f32[B, 4]
 #   predict y = clip(x, -1, 1)
-function clip(x, low, high) {
-  above = x if low == none else max(x, low)
-  return above if high == none else min(above, high)
-}
+function clip(x, low, high) { y = x if low == none else max(x, low); return y if high == none else min(y, high) }
 
 # sqrt(sum(x^2)) along axes, none: all.
 #   input x : f32[B, 4]
