@@ -39,6 +39,9 @@ static struct value run_attention(struct resolver *r, struct value *args, struct
 }
 
 const struct builtin builtins_attention[] = {
-    {"dot_product_attention", {"q", "k", "v", "causal", "mask", "scale", "precision"}, 3, run_attention},
+    {"dot_product_attention",
+     {"q", "k", "v", "causal = false", "mask = none", "scale = none", "precision = none"},
+     3,
+     run_attention},
     {NULL, {NULL}, 0, NULL},
 };

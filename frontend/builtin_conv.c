@@ -292,15 +292,17 @@ static struct value run_per_axis(struct resolver *r, struct value *args, struct 
 
 const struct builtin builtins_conv[] = {
     {"conv",
-     {"x", "w", "strides", "padding", "kernel_dilation", "input_dilation", "groups", "precision"},
+     {"x", "w", "strides = 1", "padding = \"valid\"", "kernel_dilation = 1", "input_dilation = 1",
+      "groups = 1", "precision = none"},
      2,
      run_conv},
     {"transposed_conv",
-     {"y", "w", "size", "strides", "padding", "kernel_dilation", "groups", "precision"},
+     {"y", "w", "size", "strides = 1", "padding = \"valid\"", "kernel_dilation = 1", "groups = 1",
+      "precision = none"},
      3,
      run_transposed},
-    {"window_sum", {"x", "size", "strides", "padding", "dilation"}, 2, run_window_sum},
-    {"window_max", {"x", "size", "strides", "padding", "dilation"}, 2, run_window_max},
+    {"window_sum", {"x", "size", "strides = 1", "padding = \"valid\"", "dilation = 1"}, 2, run_window_sum},
+    {"window_max", {"x", "size", "strides = 1", "padding = \"valid\"", "dilation = 1"}, 2, run_window_max},
     {"per_axis", {"x", "count"}, 2, run_per_axis},
     {NULL, {NULL}, 0, NULL},
 };

@@ -278,6 +278,6 @@ static struct value run_einsum(struct resolver *r, struct value *args, struct lo
 }
 
 const struct builtin builtins_einsum[] = {
-    {"einsum", {"letters", "a", "b", "c", "d"}, 2, run_einsum},
+    {"einsum", {"letters", "a", "b = ...", "c = ...", "d = ..."}, 2, run_einsum},
     {NULL, {NULL}, 0, NULL},
 };

@@ -114,7 +114,7 @@ static struct value run_normal(struct resolver *r, struct value *args, struct lo
 }
 
 const struct builtin builtins_random[] = {
-    {"random_uniform", {"type", "low", "high"}, 1, run_uniform},
-    {"random_normal", {"type", "mean", "stddev"}, 1, run_normal},
+    {"random_uniform", {"type", "low = 0", "high = 1"}, 1, run_uniform},
+    {"random_normal", {"type", "mean = 0", "stddev = 1"}, 1, run_normal},
     {NULL, {NULL}, 0, NULL},
 };

@@ -141,7 +141,8 @@ static struct value run_ratio(struct resolver *r, struct value *args, struct loc
                               const struct role *role) {
   struct value none[2] = {args[1], value_int(0)}, safe[3], q[2] = {args[0]}, result[3];
   (void)role;
-  if (!tensor_node(r, &args[1], "`y`")) return value_error();
+  bool number = args[1].kind == VALUE_INT || args[1].kind == VALUE_FLOAT || args[1].kind == VALUE_BATCH;
+  if (!number && !tensor_node(r, &args[1], "`y`")) return value_error();
   safe[0] = elementwise(r, OP_eq, none, 2, loc);
   safe[1] = value_int(1);
   safe[2] = args[1];
@@ -149,20 +150,21 @@ static struct value run_ratio(struct resolver *r, struct value *args, struct loc
   result[0] = safe[0];
   result[1] = value_int(0);
   result[2] = elementwise(r, OP_div, q, 2, loc);
+  if (safe[0].kind == VALUE_BOOL && !safe[0].b) return result[2];
   return elementwise(r, OP_select, result, 3, loc);
 }
 
 const struct builtin builtins_reduce[] = {
-    {"sum", {"x", "axis", "keep"}, 1, run_sum},
-    {"mean", {"x", "axis", "keep"}, 1, run_mean},
-    {"prod", {"x", "axis", "keep"}, 1, run_prod},
-    {"any", {"x", "axis", "keep"}, 1, run_any},
-    {"all", {"x", "axis", "keep"}, 1, run_all},
-    {"max", {"x", "y", "axis", "keep"}, 1, run_max},
-    {"min", {"x", "y", "axis", "keep"}, 1, run_min},
+    {"sum", {"x", "axis = none", "keep = false"}, 1, run_sum},
+    {"mean", {"x", "axis = none", "keep = false"}, 1, run_mean},
+    {"prod", {"x", "axis = none", "keep = false"}, 1, run_prod},
+    {"any", {"x", "axis = none", "keep = false"}, 1, run_any},
+    {"all", {"x", "axis = none", "keep = false"}, 1, run_all},
+    {"max", {"x", "y = ...", "axis = none", "keep = false"}, 1, run_max},
+    {"min", {"x", "y = ...", "axis = none", "keep = false"}, 1, run_min},
     {"argmax", {"x", "axis"}, 2, run_argmax},
     {"argmin", {"x", "axis"}, 2, run_argmin},
-    {"moments", {"x", "axis"}, 1, run_moments},
+    {"moments", {"x", "axis = none"}, 1, run_moments},
     {"ratio", {"x", "y"}, 2, run_ratio},
     {NULL, {NULL}, 0, NULL},
 };

@@ -246,9 +246,14 @@ static struct value run_matmul(struct resolver *r, struct value *args, struct lo
 }
 
 const struct builtin builtins_shape[] = {
-    {"reshape", {"x", "shape"}, 2, run_reshape},        {"transpose", {"x", "perm"}, 1, run_transpose},
-    {"broadcast", {"x", "shape"}, 2, run_broadcast},    {"concat", {"tensors", "axis"}, 2, run_concat},
-    {"stack", {"tensors", "axis"}, 2, run_stack},       {"slice", {"x", "begin", "size"}, 3, run_slice},
-    {"pad", {"x", "low", "high", "value"}, 3, run_pad}, {"iota", {"type", "axis"}, 1, run_iota},
-    {"matmul", {"a", "b", "precision"}, 2, run_matmul}, {NULL, {NULL}, 0, NULL},
+    {"reshape", {"x", "shape"}, 2, run_reshape},
+    {"transpose", {"x", "perm = none"}, 1, run_transpose},
+    {"broadcast", {"x", "shape"}, 2, run_broadcast},
+    {"concat", {"tensors", "axis"}, 2, run_concat},
+    {"stack", {"tensors", "axis"}, 2, run_stack},
+    {"slice", {"x", "begin", "size"}, 3, run_slice},
+    {"pad", {"x", "low", "high", "value = 0"}, 3, run_pad},
+    {"iota", {"type", "axis = 0"}, 1, run_iota},
+    {"matmul", {"a", "b", "precision = none"}, 2, run_matmul},
+    {NULL, {NULL}, 0, NULL},
 };

@@ -8,7 +8,7 @@
 
 struct signature {
   const char *what, *name;
-  const char **params;
+  const char **params, **defaults; /* of what is built in; NULL: it must be given */
   int count, required;
   const struct made_layer *made; /* has some of the arguments already */
 };
@@ -21,6 +21,7 @@ static void signature_of(struct resolver *r, const struct value *callee, struct 
   int most = d ? d->params.count : MAX_GIVEN;
   *s = (struct signature){
       .what = "function", .params = arena_new_array(r->arena, (size_t)most, const char *), .made = made};
+  s->defaults = arena_new_array(r->arena, (size_t)most, const char *);
   if (d) {
     s->what = def_kind_name(d->kind);
     s->name = d->name;
@@ -30,12 +31,16 @@ static void signature_of(struct resolver *r, const struct value *callee, struct 
     }
   } else if (callee->kind == VALUE_BUILTIN) {
     s->name = callee->builtin->name;
-    for (int i = 0; i < MAX_GIVEN && callee->builtin->params[i]; i++)
-      s->params[s->count++] = callee->builtin->params[i];
+    for (int i = 0; i < MAX_GIVEN && callee->builtin->params[i]; i++, s->count++) {
+      const char *text = callee->builtin->params[i], *equals = strstr(text, " = ");
+      s->params[i] = equals ? arena_strndup(r->arena, text, (size_t)(equals - text)) : text;
+      s->defaults[i] = equals ? equals + 3 : NULL;
+    }
     s->required = callee->builtin->required;
   } else {
     s->name = op_table[callee->op]->name;
     s->count = op_params(callee->op, s->params, &s->required);
+    for (int i = s->required; i < s->count; i++) s->defaults[i] = "false"; /* flags: leaf.c */
   }
 }
 
@@ -48,7 +53,10 @@ static int find_param(const struct signature *s, const char *name) {
 static const char *list_params(struct resolver *r, const struct signature *s) {
   struct str t = str_make(r->arena);
   for (int i = 0; i < s->count; i++)
-    str_printf(&t, "%s%s%s", i ? ", " : "", s->params[i], i < s->required ? "" : " = ...");
+    str_printf(&t, "%s%s%s%s", i ? ", " : "", s->params[i], i < s->required ? "" : " = ",
+               i < s->required  ? ""
+               : s->defaults[i] ? s->defaults[i]
+                                : "...");
   return t.data;
 }
 
@@ -153,6 +161,22 @@ static bool report_turned_round(struct resolver *r, const struct signature *s, c
   return true;
 }
 
+/* What is built in takes `none` where that is the default, and nowhere else. */
+static bool report_none(struct resolver *r, const struct signature *s, const struct value *callee, int i,
+                        const struct value *v) {
+  const char *otherwise = s->defaults[i];
+  bool built_in = callee->kind == VALUE_BUILTIN || callee->kind == VALUE_OP;
+  if (v->kind != VALUE_NONE || !built_in || (otherwise && strcmp(otherwise, "none") == 0)) return false;
+  bool known = otherwise && strcmp(otherwise, "...") != 0;
+  report(r, v->at, "`%s` of `%s` cannot be none%s%s", s->params[i], s->name,
+         known       ? ": its default is "
+         : otherwise ? ""
+                     : ": it has no default",
+         known ? otherwise : "");
+  if (otherwise) report_help(r, "leave `%s` out", s->params[i]);
+  return true;
+}
+
 /* A parameter that there is not: what to write. */
 static void help_parameter(struct resolver *r, const struct signature *s, const char *name) {
   const char *whole = arena_printf(r->arena, "%s.%s", s->name, name);
@@ -230,7 +254,9 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     }
     struct role inner = {role, s->params[i], 0};
     out[i] = eval(r, given[i]->value, &inner);
-    if (out[i].kind == VALUE_ERROR || (p && report_no_function(r, f, p, &out[i]))) ok = false;
+    if (out[i].kind == VALUE_ERROR || (p && report_no_function(r, f, p, &out[i])) ||
+        report_none(r, s, callee, i, &out[i]))
+      ok = false;
   }
   if (ok) warn_probabilities(r, s, e, callee, out);
   if (ok) warn_steps(r, s, e, callee, out);
@@ -291,13 +317,15 @@ static bool bind_params(struct resolver *r, const struct def *d, struct value *a
   int i = 0;
   for (const struct param *p = d->params.first; p; p = p->next, i++) {
     struct value v = args[i];
-    if (v.kind == VALUE_NONE && !v.at.source && p->value) {
+    bool given = v.kind != VALUE_NONE || v.at.source;
+    if (!given && p->value) {
       const char *path = r->path;
       r->path = binding_path(r, p->name);
       v = eval(r, p->value, NULL);
       r->path = path;
     }
-    if (v.kind == VALUE_ERROR || (p->type && !match_param(r, p, &v))) {
+    if (v.kind == VALUE_ERROR || (v.kind == VALUE_NONE && given && !none_fits(r, p, &v)) ||
+        (p->type && v.kind != VALUE_NONE && !match_param(r, p, &v))) {
       ok = false;
       v = value_error();
     }

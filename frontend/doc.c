@@ -261,8 +261,7 @@ static bool put_builtin(struct str *s, const char *name) {
   const struct builtin *b = builtin_find(name);
   if (!b && !is_built_in(name)) return false;
   str_printf(s, "built in: %s(", name);
-  for (int i = 0; b && i < MAX_GIVEN && b->params[i]; i++)
-    str_printf(s, "%s%s%s", i ? ", " : "", b->params[i], i >= b->required ? " = ..." : "");
+  for (int i = 0; b && i < MAX_GIVEN && b->params[i]; i++) str_printf(s, "%s%s", i ? ", " : "", b->params[i]);
   if (!b) str_put(s, "...");
   str_put(s, ")\n\nSee section 6 of docs/language.md, functions.\n");
   return true;

@@ -10,7 +10,7 @@
  *   l : ascending      a list of numbers, each greater than the one before
  *   l : list[n]        a list of so many items; a name binds their number
  *   s : "a" or "b"     one of these strings
- * What is `none` is taken, but by strings that do not begin with it. */
+ * `none` is taken where it is the default. */
 #include "frontend/resolve.h"
 
 #include <math.h>
@@ -154,8 +154,24 @@ static bool is_one_of(const struct expr *words, const struct value *v) {
   return v->kind == VALUE_STRING && strcmp(v->string, words->name) == 0;
 }
 
-static bool is_none(const struct expr *e) {
-  return e && e->kind == EXPR_NAME && strcmp(e->name, "none") == 0;
+bool none_fits(struct resolver *r, const struct param *p, const struct value *v) {
+  const struct expr *otherwise = p->value;
+  const struct def *d = r->frame->function->def;
+  if (otherwise && otherwise->kind == EXPR_NAME && strcmp(otherwise->name, "none") == 0) return true;
+  if (!p->type && (!otherwise || !is_library(r, d->loc))) return true; /* the function looks at it itself */
+  struct str text = str_make(r->arena);
+  if (otherwise) ast_print_expr(&text, otherwise);
+  const char *why = otherwise ? arena_printf(r->arena, "its default is %s", text.data) : "it has no default";
+  if (p->type) {
+    mismatch(r, p, v, why);
+  } else {
+    const struct frame *f = r->frame;
+    r->frame = f->caller; /* the fault is the caller's */
+    report(r, v->at, "`%s` of `%s` cannot be none: %s", p->name, d->name, why);
+    r->frame = (struct frame *)(uintptr_t)f;
+  }
+  if (otherwise) report_help(r, "leave `%s` out; none is taken where it is the default", p->name);
+  return false;
 }
 
 /* T[N] */
@@ -165,7 +181,6 @@ static bool is_one_a_row(const struct expr *e) {
 
 bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
-  if (v->kind == VALUE_NONE && (!is_words(e) || is_none(p->value))) return true;
   if (is_words(e)) {
     if (is_one_of(e, v)) return true;
     mismatch(r, p, v, "");

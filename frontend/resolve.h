@@ -340,6 +340,8 @@ struct value layer_member(struct resolver *r, const struct made_layer *layer, co
 
 /* pattern.c */
 bool match_param(struct resolver *r, const struct param *p, struct value *v);
+/* Whether a call may give `none`: where it is the default, and where an untyped parameter's function looks at it. */
+bool none_fits(struct resolver *r, const struct param *p, const struct value *v);
 
 /* statement_effects.c: every statement that is met yields a node, a declaration or a diagnostic */
 void effects_begin(struct resolver *r);

@@ -103,7 +103,7 @@ static bool apply_set(struct resolver *r, const struct def *d, const char *set, 
 /* The value is of the parameter's type, if that says one; what would be a tensor stays a number. */
 static bool check_type(struct resolver *r, const struct param *p, struct value *v) {
   struct value typed = *v;
-  if (!p->type) return true;
+  if (!p->type || v->kind == VALUE_NONE) return true;
   if (!match_param(r, p, &typed)) return false;
   if (typed.kind != VALUE_TENSOR) *v = typed;
   return true;

@@ -96,7 +96,7 @@ enum { MAX_GIVEN = 8 }; /* of what is not written in the language */
 /* A function of the language that is written in C. */
 struct builtin {
   const char *name;
-  const char *params[MAX_GIVEN];
+  const char *params[MAX_GIVEN]; /* "axis = none": with a default; "y = ...", where that is no value */
   int required;
   struct value (*run)(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
 };

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """library.py DGC SAMPLES SOURCE: docs/library.md is what the comments of the library say, and each example there is run: a step
 of every entry that it has, on rows of small numbers. Every definition is described, or is said to be a helper of another, and has
-what its comment names."""
+what its comment names. No parameter of it takes `none` that has another default."""
 import ctypes
 import pathlib
 import re
@@ -76,9 +76,54 @@ def unknown(text, definition, names):
     return sorted(told | {n for n in re.findall(r"(?<![\w.])(\w+) = (?:true|false|none|\"|-?[\d.]+$)", text) if n not in here})
 
 
+def parts(text):
+    """What stands between commas, but within brackets and quotes."""
+    found, depth, quoted = [""], 0, False
+    for c in text:
+        quoted ^= c == '"'
+        depth += (c in "([{") - (c in ")]}") if not quoted else 0
+        if c == "," and not depth and not quoted:
+            found.append("")
+        else:
+            found[-1] += c
+    return [p.strip() for p in found if p.strip()]
+
+
+def with_none(name, params, example):
+    """The example with `none` for each parameter in its turn that has another default: the parameter and the text."""
+    called = re.search(r"(?<![\w.])%s\(" % re.escape(name), example)
+    if not called:  # it is handed on, as an optimizer's or a layer's parts are
+        return
+    begin = called.end()
+    end, depth = begin, 1
+    while depth:
+        depth += (example[end] in "([{") - (example[end] in ")]}")
+        end += 1
+    given = parts(example[begin:end - 1])
+    placed = [g for g in given if not re.match(r"\w+ = ", g)]
+    named = [g for g in given if g not in placed]
+    for i, param in enumerate(params):
+        p, default = (re.split(r" : | = ", param)[0], param.partition(" = ")[2])
+        if default in ("", "none"):
+            continue
+        now = [*placed[:i], "none", *placed[i + 1:]] if i < len(placed) else placed
+        now = now + [g for g in named if not g.startswith(p + " = ")] + ([p + " = none"] if i >= len(placed) else [])
+        yield p, example[:begin] + ", ".join(now) + example[end - 1:]
+
+
+def refusal(lib, text):
+    """What is said of the body of a model."""
+    s = lib.dgc_create()
+    model = "use nn\nmodel example {\n%s}\n" % text
+    lib.dgc_load_text(s, b"example.dsl", model.encode(), len(model))
+    said = lib.dgc_message(s).decode()
+    lib.dgc_destroy(s)
+    return said
+
+
 page = subprocess.run([dgc, "doc", "--markdown"], check=True, stdout=subprocess.PIPE).stdout.decode()
 check(page == (root / "docs/library.md").read_text(), "docs/library.md is stale: dgc doc --markdown -o docs/library.md")
-lib, described = library(), {}
+lib, described, tried = library(), {}, 0
 for entry in re.split(r"^(?=\*\*\w+\*\* `)", page, flags=re.M)[1:]:
     kind, name = re.match(r"\*\*(\w+)\*\* `([\w.]+)", entry).groups()
     described[name.split(".")[-1]] = kind
@@ -88,6 +133,11 @@ for entry in re.split(r"^(?=\*\*\w+\*\* `)", page, flags=re.M)[1:]:
         check(name in example[1], "the example of", name, "does not use it")
         wrong = run(lib, example[1])
         check(not wrong, name, wrong)
+        params = parts(re.match(r"\*\*\w+\*\* `[\w.]+\((.*)\)", entry)[1])
+        for p, text in with_none(name, params, example[1]):
+            said, tried = refusal(lib, text), tried + 1
+            check("error: `%s` of `%s` " % (p, name.split(".")[-1]) in said and re.search(" not none| cannot be none", said), text, said)
+check(tried > 200, tried, "parameters have been none")
 check(run(lib, "  input x : f32[B]\n  predict y = softmaxx(x)\n"), "what is wrong is told")
 check(unknown("`reverse`: from its end", "function f(x, from_end = false)", {"reverse"}) == ["reverse"], "`x`:")
 check(unknown("`rverse` and `scan`, with keep = true", "function f(x)", {"reverse"}) == ["keep", "rverse"], "x = value")

@@ -23,5 +23,9 @@ model known() {
   h = select(true, 1, true)
   # CHECK: :[[@LINE+1]]:7: error: xor does not work on true and the number 3
   i = xor(true, 3)
+  # CHECK: :[[@LINE+1]]:7: error: 2 is not divisible by 3
+  j = ratio(2, 3)
+  # CHECK: :[[@LINE+1]]:16: error: `y` must be a tensor, not true
+  k = ratio(2, true)
   predict y = x
 }

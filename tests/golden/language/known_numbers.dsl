@@ -12,6 +12,8 @@ model known(six = 6) {
   predict others = x * sinc(0.5) + logit(0.25)
   predict inverse = x * erfinv(0.5) + erfinv(-0.25) + log_cosh(1.5, 1.0)
   predict large = n + floor_mod(32, 9223372036854775807) + (floor_mod(-2, 9223372036854775807) - 9223372036854775706)
+  predict shares = x + ratio(2.0, 4) + 100 * ratio(six, 3) + 10000 * ratio(six, 0) + 1e6 * ratio(2.5, 0)
+  predict halves = ratio(x, 2) + ratio(x, 0)
   predict shape_of = x * lgamma(x) + floor_div(8, six - 4)
 }
 # CHECK: divided.constant = constant {value=3} : i64[]
@@ -36,4 +38,7 @@ model known(six = 6) {
 # CHECK: constant {value=0.120114506958{{.*}}} : f64[]
 # CHECK: large.constant = constant {value=32} : i64[]
 # CHECK: constant {value=99} : i64[]
+# CHECK: shares.constant = constant {value=0.5} : f64[]
+# CHECK: constant {value=200.0} : f64[]
+# CHECK: constant {value=0.0} : f64[]
 # CHECK: shape_of = add {{.*}} : f64[B]

@@ -14,7 +14,7 @@ model order() {
 # CHECK: take_along x, {{.*}} {axis=1} : f32[B,5]
 
 # ERROR: order_errors.dsl:4:7: error: function `argsort` needs `axis`
-# ERROR: note: its parameters: argsort(x, axis, descending = ...)
+# ERROR: note: its parameters: argsort(x, axis, descending = false)
 # ERROR: order_errors.dsl:5:7: error: take_along needs places of an integer type, not f32[B,5]
 # ERROR: order_errors.dsl:6:7: error: take_along along axis 1 needs places of the shape of f32[B,5] but for this axis, not i32[B]
 # ERROR: order_errors.dsl:7:7: error: add_along to f32[B,5] needs values of f32[B,5], not i32[B,5]
