@@ -138,8 +138,15 @@ static bool open_content(struct reader *r, const struct data_spec *spec, int64_t
 bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *name,
                 struct column_piece *p, struct content *content, int64_t *budget, struct diags *d) {
   struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .piece = p, .vocabulary = spec->vocabulary};
+  r.floats = spec->row && dtype_is_float((enum dtype)spec->row->dtype);
   *p = (struct column_piece){.path = arena_strdup(a, name)};
   *content = (struct content){0};
+  if (!*name) {
+    diag_error(d, spec->loc,
+               "input '%s' is given a file without a name: write %s=FILE, and several as %s=FILE,FILE",
+               spec->name, spec->name, spec->name);
+    return false;
+  }
   char *path =
       folder && *folder && name[0] != '/' ? arena_printf(a, "%s/%s", folder, name) : arena_strdup(a, name);
   r.member = split_member(path);

@@ -11,7 +11,10 @@
  *
  * The first line is a header if a wanted cell of it is no such number. Of words any line could be one: there it is
  * if a cell of it is a word where the second line has a number. Where a cell that is wanted is empty, or begins as a
- * number does, beside one that is a number, it is either a bad header or a bad row: nobody can tell. */
+ * number does, and no cell is a name, or one looks like a number, it is either a bad header or a bad row: nobody can
+ * tell.
+ *
+ * -0 is whole where the model takes integers, and a float where it takes floats, whose zeros have signs. */
 #include "runtime/data/cell.h"
 #include "runtime/data/json.h"
 #include "runtime/data/reader.h"
@@ -54,6 +57,7 @@ struct csv {
   bool single; /* one is wanted, by its name or number */
   bool whole;  /* what is stored so far are i64, not f64 */
   bool small;  /* and all fit into i32 */
+  bool signs;  /* a zero has one: floats are wanted */
 };
 
 /* Where the quote that closes a cell is, from behind the one that opens it; NULL: nowhere. */
@@ -222,12 +226,23 @@ static bool is_nameless(const char *p, int len) {
   return at < len && p[at] >= '0' && p[at] <= '9';
 }
 
+/* What is a number, or was to be one: digits, and what people write between them, "1_000", "1.000,50", "10%". */
+static bool looks_like_number(const char *p, int len) {
+  bool digits = false;
+  for (int i = 0; i < len; i++) {
+    bool digit = p[i] >= '0' && p[i] <= '9';
+    if (!digit && !(p[i] && strchr("_'., +-eE%", p[i]))) return false;
+    digits |= digit;
+  }
+  return digits && *p != 'e' && *p != 'E';
+}
+
 /* Finds out what the first line says: how many columns, whether they have names, which ones are wanted. */
 static bool read_first_line(struct csv *c, const char *member, struct line line, bool *header) {
   struct reader *r = c->reader;
   struct line whole = line, nameless = {0}; /* a cell */
   bool ranged = member && parse_range(member, &c->first, &c->last), named = false, words = false,
-       numbers = false;
+       numbers = false, names_there = false;
   struct str names = str_make(r->arena);
   for (; line.p; c->ncolumns++) {
     const char *cell;
@@ -237,7 +252,9 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     if (!next_cell(c, &line, &cell, &len)) return false;
     if (names.len < 400) str_printf(&names, "%s%.*s", c->ncolumns ? ", " : "", len < 60 ? len : 60, cell);
     bool word = !is_number(cell, len), wanted = !ranged || (c->ncolumns >= c->first && c->ncolumns < c->last);
-    numbers |= !word;
+    bool number = !word || looks_like_number(cell, len);
+    numbers |= number;
+    names_there |= !number && !cell_missing(cell, len);
     if (wanted && !is_kind(c->kind, cell, len)) {
       words = true;
       if (!nameless.number && is_nameless(cell, len))
@@ -251,13 +268,13 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     c->first = c->ncolumns;
     c->last = c->first + 1;
   }
-  if (nameless.number && numbers && !named)
+  if (nameless.number && (numbers || !names_there) && !named)
     return reader_fail(
         r,
-        "line %lld has numbers, and '%.*s' in column %lld: is it a row, or names? Write a number "
+        "line %lld has '%.*s' in column %lld, which is no number, %s: is it a row, or names? Write a number "
         "there, or a line of names in front; ':NAME:optional' reads cells without a number",
         whole.number, nameless.end - nameless.p < 60 ? (int)(nameless.end - nameless.p) : 60, nameless.p,
-        nameless.number);
+        nameless.number, names_there ? "beside what looks like one" : "and no cell that is a name");
   *header = named || words || (c->kind == CATEGORY && heads_numbers(*c, whole));
   if (!member) {
     c->last = c->ncolumns;
@@ -317,7 +334,8 @@ static bool is_too_large(const char *cell, int len) {
 static bool store_number(struct csv *c, int64_t *out, int64_t n, const char *cell, int len) {
   int64_t whole;
   double number;
-  if (c->whole && cell_whole(cell, len, &whole)) return store_whole(c, out, n, whole), true;
+  if (c->whole && cell_whole(cell, len, &whole) && !(c->signs && whole == 0 && *cell == '-'))
+    return store_whole(c, out, n, whole), true;
   if (!cell_number(cell, len, &number) || is_too_large(cell, len)) return false;
   return store_real(c, out, n, number), true;
 }
@@ -361,7 +379,7 @@ static bool store_plain(struct csv *c, struct line *line, int64_t *out, int64_t 
   if ((c->kind != NUMBER && c->kind != OPTIONAL) ||
       !cell_plain(&p, line->end, c->separator, &whole, &number, &value))
     return false;
-  if (whole && c->whole)
+  if (whole && c->whole && !(c->signs && number == 0 && signbit(value)))
     store_whole(c, out, n, number);
   else
     store_real(c, out, n, value);
@@ -431,8 +449,13 @@ bool read_csv(struct reader *r) {
   if (r->in.len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
   if (memchr(p, 0, (size_t)(end - p)))
     return reader_fail(r, "it has a byte 0, so it is no table in UTF-8; is it damaged, or in UTF-16?");
-  struct csv c = {
-      .reader = r, .p = p, .end = end, .separator = find_separator(p, end), .whole = true, .small = true};
+  struct csv c = {.reader = r,
+                  .p = p,
+                  .end = end,
+                  .separator = find_separator(p, end),
+                  .whole = true,
+                  .small = true,
+                  .signs = r->floats};
   struct line line;
   if (!next_line(&c, &line)) return reader_fail(r, "it has no lines");
   bool header = false;

@@ -15,6 +15,7 @@ struct reader {
   struct diags *diags;
   struct vocabulary *vocabulary; /* of the column; NULL: words have no numbers */
   bool pipe;                     /* it came through one */
+  bool floats;                   /* the model takes such; false: integers, or it is not known */
   struct content in;
   struct content own;
   struct column_piece *piece;

@@ -215,6 +215,22 @@ for cell in ("", "NA", "7x", "-.5.", "1.2.3"):
 open("f.csv", "w").write(",2\n3,4\n")
 equal(read("f.csv:2", "f64"), np.array([2.0, 4]), "what is not wanted does not matter")
 equal(read("f.csv:1:optional", "f64"), np.array([np.nan, 3]), "no number in the first line")
+for column in ("1_000", "1.000,50", "1'000", "10%", "NA", "-.5.", "1 000"):  # whole columns of what no number is written as
+    open("f.csv", "w").write('"%s"\n3\n4\n' % column)
+    refused(read("f.csv", "f64"), "and no cell that is a name: is it a row, or names?", "a column that begins with '%s'" % column)
+    open("f.csv", "w").write('"%s",1_5\n3,4\n' % column)
+    refused(read("f.csv", "f64", (2,)), "is it a row, or names?", "a line of '%s' and another" % column)
+    if "," not in column:
+        equal(read("f.csv:%s" % column, "f64"), np.array([3.0]), "asked for by the name '%s'" % column)
+for zeros, ints in ((["-0", "0", "1"], [0, 0, 1]), (["1", "-0", "-00", "+0", " -0 "], [1, 0, 0, 0, 0]), (["7.5", "-0"], None), (["-0", "NA"], None)):
+    table("z.csv", {"x": zeros, "y": range(len(zeros))})
+    for kind in ("f32", "f64"):
+        got = read("z.csv:x:optional", kind)
+        want = np.array([np.nan if z == "NA" else float(z) for z in zeros], np.dtype(kind[:1] + str(int(kind[1:]) // 8)))
+        equal(got, want, "zeros of " + kind)
+        check(list(np.signbit(got)) == list(np.signbit(want)), "signs of zeros", zeros, kind, got)
+    if ints:
+        equal(read("z.csv:x", "i32"), np.array(ints, "i4"), "integers have one zero")
 for names in (",a", "a,2019", "a,", "1st,2nd"):
     open("f.csv", "w").write(names + "\n3,4\n")
     equal(read("f.csv", "f64", (2,)), np.array([[3.0, 4]]), "names " + names)
