@@ -125,16 +125,44 @@ layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding
 #   predict y = nn.conv_transpose(x, 16, stride = 2)  # f32[B, 16, 16, 16]
 layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
                      initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
-  sizes = per_axis(size, 2)
-  strides = per_axis(stride, 2)
-  var kernel : T[...sizes, filters, C] = initial()
-  whole = [H * strides[0], W * strides[1]]
-  if padding != "same" {
-    whole = [whole[0] + max(sizes[0] - strides[0], 0), whole[1] + max(sizes[1] - strides[1], 0)]
-  }
+  var kernel : T[...per_axis(size, 2), filters, C] = initial()
+  whole = covered([H, W], size, stride, padding)
   if not use_bias { return activation(transposed_conv(x, kernel, whole, stride, padding)) }
   var bias : T[filters] = zeros()
   return activation(transposed_conv(x, kernel, whole, stride, padding) + bias)
+}
+
+# As conv_transpose, of sequences [B, length, channels].
+#   input x : f32[B, 8, 3]
+#   predict y = nn.conv_transpose1d(x, 16, stride = 2)  # f32[B, 16, 16]
+layer conv_transpose1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+                       initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
+  var kernel : T[...per_axis(size, 1), filters, C] = initial()
+  whole = covered([L], size, stride, padding)
+  if not use_bias { return activation(transposed_conv(x, kernel, whole, stride, padding)) }
+  var bias : T[filters] = zeros()
+  return activation(transposed_conv(x, kernel, whole, stride, padding) + bias)
+}
+
+# As conv_transpose, of volumes [B, depth, height, width, channels].
+#   input x : f32[B, 4, 4, 4, 3]
+#   predict y = nn.conv_transpose3d(x, 5, stride = 2)   # f32[B, 8, 8, 8, 5]
+layer conv_transpose3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+                       initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
+  var kernel : T[...per_axis(size, 3), filters, C] = initial()
+  whole = covered([D, H, W], size, stride, padding)
+  if not use_bias { return activation(transposed_conv(x, kernel, whole, stride, padding)) }
+  var bias : T[filters] = zeros()
+  return activation(transposed_conv(x, kernel, whole, stride, padding) + bias)
+}
+
+# For conv_transpose: the axes of what makes x, whose axes are `axes`.
+function covered(axes : list[n], size, stride, padding) {
+  sizes = per_axis(size, n)
+  strides = per_axis(stride, n)
+  whole = []
+  for i in 0..n { whole = whole + [axes[i] * strides[i] + (0 if padding == "same" else max(sizes[i] - strides[i], 0))] }
+  return whole
 }
 
 # As max_pool2d, of sequences.

@@ -119,7 +119,7 @@ class XlaCase(Case):
         return {"one tower": [("devices", "cpu:0")], "three towers": three}
 
     def numbers_of(self, session):
-        return {"step": np.int64(0), **session.read_all(), **self.variables, **self.given}
+        return {"step": np.int64(0), "input.first_row": np.int64(0), **session.read_all(), **self.variables, **self.given}
 
     def exported(self, entry):
         """A part for each graph that this entry has."""

@@ -279,22 +279,27 @@ def conv_layer(name, rank):
     return row
 
 
-def conv_transpose(g):
-    each = lambda: [g.rng.choice([1, 2, 3]) for _ in range(2)] if g.chance(0.4) else g.rng.choice([1, 2, 3])
-    size, stride, padding, bias = each(), each(), g.rng.choice(["same", "valid"]), g.chance(0.7)
-    sizes, strides = ([n] * 2 if isinstance(n, int) else n for n in (size, stride))
-    more = [0 if padding == "same" else max(k - s, 0) for k, s in zip(sizes, strides)]
-    whole = lambda x: [n * s + m for n, s, m in zip(x.shape[1:3], strides, more)]
-    def run(m, x, path, d):
-        w = m.data[path + ".kernel"]
-        low = [same(n, k, s, 1)[1] if padding == "same" else 0 for n, k, s in zip(whole(x), sizes, strides)]
-        if m.jax and m.moves is None:
-            y = m.jax.lax.conv_transpose(x, w, strides, padding.upper(), transpose_kernel=True)
-        else:
-            y = convolutions.input_of(m, x, w, convolutions.Window(2, strides, low), whole(x), d)
-        return biased(m, y, path, d, bias)
-    text = f'conv_transpose({{0}}, 3, size = {size}, stride = {stride}, padding = "{padding}"{"" if bias else ", use_bias = false"})'
-    return layer("conv_transpose", 4, lambda x: text, run, lambda x: ["B"] + whole(x) + [3])(g)
+def conv_transpose(name, rank):
+    """conv_transpose of images, conv_transpose1d and conv_transpose3d."""
+    def row(g):
+        each = lambda: [g.rng.choice([1, 2, 3]) for _ in range(rank)] if g.chance(0.4) else g.rng.choice([1, 2, 3])
+        size, stride, padding, bias = each(), each(), g.rng.choice(["same", "valid"]), g.chance(0.7)
+        sizes, strides = ([n] * rank if isinstance(n, int) else n for n in (size, stride))
+        more = [0 if padding == "same" else max(k - s, 0) for k, s in zip(sizes, strides)]
+        whole = lambda x: [n * s + m for n, s, m in zip(x.shape[1:-1], strides, more)]
+        def run(m, x, path, d):
+            w = m.data[path + ".kernel"]
+            low = [same(n, k, s, 1)[1] if padding == "same" else 0 for n, k, s in zip(whole(x), sizes, strides)]
+            if m.jax and m.moves is None:
+                names = "DHW"[3 - rank:]
+                y = m.jax.lax.conv_transpose(x, w, strides, padding.upper(), transpose_kernel=True,
+                                             dimension_numbers=(f"N{names}C", f"{names}IO", f"N{names}C"))
+            else:
+                y = convolutions.input_of(m, x, w, convolutions.Window(rank, strides, low), whole(x), d)
+            return biased(m, y, path, d, bias)
+        text = f'{name}({{0}}, 3, size = {size}, stride = {stride}, padding = "{padding}"{"" if bias else ", use_bias = false"})'
+        return layer(name, rank + 2, lambda x: text, run, lambda x: ["B"] + whole(x) + [3])(g)
+    return row
 
 
 def pool(kind, rank):
@@ -447,7 +452,8 @@ def library_rows():
         "squared_error": pairs("squared_error", lambda m, x, y, d: m.r(m.r(x - y, d) ** 2, d)),
         "absolute_error": pairs("absolute_error", lambda m, x, y, d: m.abs(m.r(x - y, d))),
         "huber": pairs("huber", huber), "embedding": embedding, "conv1d": conv_layer("conv1d", 1), "conv2d": conv_layer("conv2d", 2),
-        "conv3d": conv_layer("conv3d", 3), "depthwise": conv_layer("depthwise", 2), "conv_transpose": conv_transpose, "attention": attention,
+        "conv3d": conv_layer("conv3d", 3), "depthwise": conv_layer("depthwise", 2), "conv_transpose": conv_transpose("conv_transpose", 2),
+        "conv_transpose1d": conv_transpose("conv_transpose1d", 1), "conv_transpose3d": conv_transpose("conv_transpose3d", 3), "attention": attention,
         "dropout": dropout, "upsample": upsample,
         "random_uniform": random("random_uniform", "{0} + random_uniform(type({0}), -1, 1)"),
         "random_normal": random("random_normal", "{0} * random_normal(type({0}))"),

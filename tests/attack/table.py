@@ -23,7 +23,7 @@ REASONS = {
     "integers": "floor_div and ctc_loss", "of_class": "softmax_cross_entropy", "cross_entropy_of_shares": "softmax_cross_entropy", "class_labels": "ctc_loss",
     "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
-    "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample", "sum_of_ints": "mixture_of_experts", "nadam_share": "nadam", "root_mean_square": "adafactor",
+    "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "covered": "conv_transpose", "between": "upsample", "sum_of_ints": "mixture_of_experts", "nadam_share": "nadam", "root_mean_square": "adafactor",
     "split_heads": "attention", "remember": "beside numpy in tests/twins", "gru_step": "gru", "gru_cell": "beside numpy in tests/twins",
     "lstm_cell": "beside numpy in tests/twins", "random_places": "random_crop", "room_of": "random_crop",
     "within": "layers over sequences with lengths: beside JAX in tests/twins",

@@ -138,6 +138,8 @@ FIRSTS = [
     First("nn.conv3d(x, 8)", "B, 4, 4, 4, 5", (3, 3, 3, 5, 8)),
     First("nn.depthwise(x, 3)", "B, 8, 8, 40", (3, 3, 1, 120)),
     First("nn.conv_transpose(x, 24)", "B, 4, 4, 6", (3, 3, 24, 6)),
+    First("nn.conv_transpose1d(x, 24, size = 5)", "B, 4, 6", (5, 24, 6)),
+    First("nn.conv_transpose3d(x, 24)", "B, 4, 4, 4, 6", (3, 3, 3, 24, 6)),
 ] + [First("nn.conv2d(x, 40)", "B, 8, 8, 4", (3, 3, 4, 40), initial)
      for initial in ("glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal")]
 

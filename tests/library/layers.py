@@ -8,6 +8,7 @@ from case import Case, ids, rows
 
 X, SEQUENCE, IMAGE = rows(1, 6), rows(2, 4, 6), rows(3, 3, 2, 6)
 MEMORY = rows(4, 3, 5)
+VOLUME = rows(13, 2, 1, 3, 2)
 EVEN = SEQUENCE + np.arange(6)  # no two features are equal, so that no variance is 0
 
 
@@ -30,6 +31,16 @@ def groups(count):
         even = center / jnp.sqrt((center ** 2).mean((1, 3), keepdims=True) + 1e-5)
         return even.reshape(x.shape) * p["y.scale"] + p["y.shift"]
     return norm
+
+
+def transposed(strides, padding="SAME"):
+    """A convolution's way back, whose kernel has the filters before the channels."""
+    def layer(x, p):
+        axes = "DHW"[5 - x.ndim:]
+        y = jax.lax.conv_transpose(x, p["y.kernel"], strides, padding, dimension_numbers=(f"N{axes}C", f"{axes}IO", f"N{axes}C"),
+                                   transpose_kernel=True)
+        return y + p["y.bias"]
+    return layer
 
 
 def weight_normed(x, p):
@@ -218,6 +229,12 @@ LAYERS = [
     Case("nn.group_norm(x, groups = 2)", {"x": IMAGE}, groups(2), off=10),
     Case("nn.instance_norm(x)", {"x": EVEN}, groups(6), off=10),
     Case("nn.weight_norm(x, 3, activation = tanh)", {"x": X}, weight_normed),
+    Case("nn.conv_transpose1d(x, 3)", {"x": SEQUENCE}, transposed([1])),
+    Case("nn.conv_transpose1d(x, 3, size = 2, stride = 3)", {"x": SEQUENCE}, transposed([3])),
+    Case('nn.conv_transpose1d(x, 3, size = 4, stride = 2, padding = "valid")', {"x": SEQUENCE}, transposed([2], "VALID")),
+    Case("nn.conv_transpose(x, 3, size = [2, 3], stride = [1, 2])", {"x": IMAGE}, transposed([1, 2])),
+    Case("nn.conv_transpose3d(x, 2, stride = 2)", {"x": VOLUME}, transposed([2, 2, 2])),
+    Case('nn.conv_transpose3d(x, 2, size = [1, 2, 3], stride = [2, 1, 1], padding = "valid")', {"x": VOLUME}, transposed([2, 1, 1], "VALID")),
     Case("nn.rotary(x)", {"x": rows(6, 5, 2, 4)}, turned),
     Case("x + nn.position_waves(4, 6, to = REAL)", {"x": SEQUENCE}, waves),
     Case("nn.position_embedding(x)", {"x": SEQUENCE}, lambda x, p: x + p["y.table"]),
