@@ -7,6 +7,7 @@
 #include "runtime/cpu/codegen.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/object.h"
+#include "runtime/cut.h"
 #include "tests/support/kernels.h"
 #include "tests/support/scratch.h"
 
@@ -103,14 +104,15 @@ static struct segments some_segments(struct rng *r, const struct kernel *k, cons
   return s;
 }
 
-/* A reduction in segments: the interpreter against the compiled code; and against the whole where the order
- * changes nothing. Outputs may lie over inputs, which the whole needs as they were. */
+/* A reduction in segments: the interpreter against the compiled code in as many pieces as can be, some at once, the
+ * last first; and against the whole where the order changes nothing. Outputs may lie over inputs, which the whole
+ * needs as they were. */
 KERNEL_CALLER static void check_segments(struct fixture *f, struct arena *a, struct kernel_sample *s,
                                          struct segments segments, int *checked) {
   const struct kernel *k = &s->kernel;
   int count = segments.count;
   struct split split;
-  void *args[MAX_KERNEL_ARGS], *moved[MAX_KERNEL_ARGS];
+  void *args[MAX_KERNEL_ARGS];
   kernel_fn *fn[2];
   if (count < 2 || !kernel_split(a, k, &split)) return;
   void *before[MAX_KERNEL_ARGS];
@@ -120,17 +122,17 @@ KERNEL_CALLER static void check_segments(struct fixture *f, struct arena *a, str
   sample_args(s, true, args);
   kernel_eval_split(k, args, s->sizes, segments);
   sample_args(s, false, args);
-  struct split_launch l = split_launch(a, k, &split, s->sizes, segments);
-  int64_t *sizes = arena_new_array(a, (size_t)kernel_nlaunch(&split.segment), int64_t);
-  for (int p = count - 1; p >= 0; p--) {
-    split_segment(&l, p, args, moved, sizes);
-    fn[0](moved, sizes);
-  }
-  split_join(&l, args, moved);
-  fn[1](moved, l.join_sizes);
+  struct step step = {.kernel = k, .sizes = s->sizes, .segments = segments, .traffic = 1 << 20};
+  const struct pieces *pieces = cut_segments(a, &step, &split, fn);
+  for (int stage = 0; stage < pieces->nstages; stage++)
+    for (int end = pieces->count[stage], first; end > 0; end = first) {
+      first = end - 1 - (int)rng_below(&rng, end);
+      pieces->run(args, pieces->state, stage, first, end);
+    }
   const char *difference = sample_difference(a, s);
   if (difference) fail_msg("%d segments, %s", count, difference);
-  ++*checked;
+  checked[0]++;
+  checked[2] += pieces->count[0] > count || pieces->count[1] > 1;
   if (k->nmapped || dtype_is_float(kernel_acc_dtype(k))) return;
   for (int i = 0; i < k->nargs; i++) memcpy(s->buffer[i].data, before[i], buffer_bytes(s, i));
   sample_args(s, false, args);
@@ -142,7 +144,8 @@ KERNEL_CALLER static void check_segments(struct fixture *f, struct arena *a, str
 
 static void random_segments(void **state) {
   struct rng r = {7};
-  int checked[2] = {0};
+  int checked[3] = {0};
+  setenv("DGC_PIECE_COST", "1", 1);
   for (int b = 0; b < 300; b++) {
     struct arena *a = arena_create();
     struct kernel_sample s = {0};
@@ -150,8 +153,10 @@ static void random_segments(void **state) {
     check_segments(*state, a, &s, some_segments(&r, &s.kernel, s.sizes), checked);
     arena_destroy(a);
   }
-  print_message("%d in segments, %d of them beside the whole\n", checked[0], checked[1]);
-  assert_true(checked[0] >= 50 && checked[1] >= 10);
+  unsetenv("DGC_PIECE_COST");
+  print_message("%d in segments, %d of them beside the whole, %d in parts as well\n", checked[0], checked[1],
+                checked[2]);
+  assert_true(checked[0] >= 50 && checked[1] >= 10 && checked[2] >= 20);
 }
 
 static void every_instruction(void **state) {
