@@ -4,6 +4,7 @@
 #include "base/arena.h"
 
 #include "base/format.h"
+#include "base/integer.h"
 #include "base/work.h"
 
 #include <stdbool.h>
@@ -190,7 +191,7 @@ static void clear_ahead(struct chunk *c) {
 
 static inline void *take(struct arena *a, size_t size, bool cleared) {
   if (size > SIZE_MAX / 4) arena_exhausted();
-  size_t need = (size + ALIGN - 1) / ALIGN * ALIGN + REDZONE;
+  size_t need = size_round_up(size, ALIGN) + REDZONE;
   struct chunk *c = a->chunks;
   if (!c || c->size - c->fill < need) c = add_chunk(a, need);
   char *p = c->data + c->fill;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and windows: conv, transposed_conv, window_sum and window_max, whose arguments become the attributes of
  * a node. */
+#include "base/integer.h"
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"
 
@@ -32,7 +33,7 @@ static void pad_same(const int64_t *input, const int64_t *kernel, const int64_t 
                 !__builtin_mul_overflow(kernel[i] - (kernel[i] > 0), dilation[i], &reach) &&
                 reach <= MAX_ELEMENTS;
     if (!fits) continue; /* refused with the node, or larger than any input */
-    int64_t places = (input[i] + strides[i] - 1) / strides[i];
+    int64_t places = blocks_of(input[i], strides[i]);
     reach += kernel[i] > 0;
     int64_t need = (places - 1) * strides[i] + reach - input[i];
     low[i] = need > 0 ? need / 2 : 0;

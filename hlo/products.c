@@ -3,6 +3,8 @@
  * where the operands hold bfloat16 values only, that is enough. */
 #include "hlo/rules.h"
 
+#include "base/integer.h"
+
 #include <string.h>
 
 static const char *precision(struct hlo *h, const struct node *n) {
@@ -70,7 +72,7 @@ static int64_t dilated(int64_t size, int64_t dilation) { return size ? (size - 1
 /* How many elements a negative padding takes, dilation - 1 places between each two; what it leaves before the next one
  * is padding, which is not negative. */
 static int64_t taken(int64_t *padding, int64_t dilation) {
-  int64_t count = *padding < 0 ? (-*padding + dilation - 1) / dilation : 0;
+  int64_t count = *padding < 0 ? blocks_of(-*padding, dilation) : 0;
   *padding += count * dilation;
   return count;
 }

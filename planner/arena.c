@@ -10,8 +10,6 @@
 
 enum { MAX_BY_SIZE = 768 };
 
-static int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /* The buffers of one arena, in the order in which they come to life. */
 struct arena_buffers {
   struct plan_buffer **buffers;
@@ -41,13 +39,13 @@ static int64_t place_by_size(struct arena *scratch, const struct arena_buffers *
   int64_t high = 0;
   for (int i = 0; i < p->count; i++) {
     const struct plan_buffer *b = entries[i].b;
-    int64_t at = 0, size = aligned(b->bytes);
+    int64_t at = 0, size = plan_room(b->bytes);
     int k = 0;
     for (; k < i; k++) {
       const struct plan_buffer *other = p->buffers[placed[k]];
       if (other->last < b->first || other->first > b->last) continue;
       if (offsets[placed[k]] - at >= size) break;
-      int64_t end = offsets[placed[k]] + aligned(other->bytes);
+      int64_t end = offsets[placed[k]] + plan_room(other->bytes);
       if (end > at) at = end;
     }
     offsets[entries[i].index] = at;
@@ -124,8 +122,8 @@ static int64_t place_by_time(struct arena *scratch, const struct arena_buffers *
     const struct plan_buffer *b = p->buffers[i];
     for (; now < b->first; now++)
       for (int k = dies[now]; k; k = next[k - 1])
-        give(&h, offsets[k - 1], offsets[k - 1] + aligned(p->buffers[k - 1]->bytes));
-    offsets[i] = take(&h, aligned(b->bytes));
+        give(&h, offsets[k - 1], offsets[k - 1] + plan_room(p->buffers[k - 1]->bytes));
+    offsets[i] = take(&h, plan_room(b->bytes));
     if (b->last >= places) continue;
     next[i] = dies[b->last];
     dies[b->last] = i + 1;

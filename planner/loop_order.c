@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finishes a loop nest that loop_nest.c began: join loops, choose the vector loop, number the arguments, record the
  * programs. */
+#include "base/integer.h"
 #include "ir/ops/op_id.h"
 #include "planner/loop_nest.h"
 
@@ -236,7 +237,7 @@ static const int64_t *fill_sizes(struct kernel_filling *e, int64_t *traffic) {
 static int choose_strip(const struct kernel_filling *e) {
   const struct kernel *k = &e->k;
   int kept = k->rank - k->nreduce;
-  int64_t chunks = (e->o.extent[k->vector] + KERNEL_LANES - 1) / KERNEL_LANES;
+  int64_t chunks = blocks_of(e->o.extent[k->vector], KERNEL_LANES);
   if (kept < 1 || k->vector >= kept || e->o.loop[k->vector] <= 0) return 0;
   bool shared = k->kind == KERNEL_REDUCE;
   uint8_t others = (uint8_t)(((1 << k->rank) - 1) & ~(1 << k->vector));

@@ -133,7 +133,7 @@ static void place_fixed_regions(struct plan *p) {
     if (b->region == REGION_ARENA) continue;
     int64_t *bytes = &p->devices[b->device].bytes[b->region];
     b->offset = *bytes;
-    *bytes += (b->bytes + 63) / 64 * 64;
+    *bytes += plan_room(b->bytes);
   }
 }
 

@@ -23,7 +23,7 @@ int64_t exec_high_water(const struct exec *e, int device) {
   for (int i = 0; i < p->noutputs; i++)
     if (p->outputs[i].role != OUTPUT_UPDATE)
       raise_mark(e, &p->outputs[i].operand, type_bytes(&p->outputs[i].type), device, &mark);
-  return (mark + 63) / 64 * 64;
+  return plan_room(mark);
 }
 
 int exec_commands(const struct exec *e, int *signals) {

@@ -2,6 +2,7 @@
 /* Memory of the host, for values that devices work on. */
 #include "runtime/host_memory.h"
 
+#include "base/integer.h"
 #include "runtime/mpi/shared.h"
 
 #include <stdatomic.h>
@@ -17,7 +18,7 @@ void *host_alloc(size_t bytes) {
   if (bytes > SIZE_MAX / 4) return NULL;
   void *shared = shared_alloc(bytes);
   if (shared) return shared;
-  size_t whole = bytes ? (bytes + align - 1) / align * align : align;
+  size_t whole = bytes ? size_round_up(bytes, align) : align;
   void *data = aligned_alloc(align, whole);
   if (data && align == large) (void)madvise(data, whole, MADV_HUGEPAGE);
   return data;

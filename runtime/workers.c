@@ -2,6 +2,7 @@
 /* The team: a generation counter hands out work, a counter of finished workers takes it back. */
 #include "runtime/workers.h"
 
+#include "base/line.h"
 #include "base/thread.h"
 
 #include <limits.h>
@@ -14,7 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CACHE_LINE 64
 /* A worker spins for some hundred microseconds before it parks: longer than what lies between two training
  * steps. Inside of a run it offers its core to others after some tens: whom it waits for is then late, perhaps
  * for want of a core. Where no one is to spin it sleeps for a moment if that has not helped. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of a training step. */
+#include "base/integer.h"
+#include "base/line.h"
 #include "session/data.h"
 #include "session/model.h"
 #include "session/module.h"
@@ -77,8 +79,7 @@ static void make_up(void *data, const struct type *t, const struct dgc_bench_inp
 /* ---- a step ---- */
 
 static size_t room_of(const struct plan_value *input) {
-  enum { LINE = 64 };
-  return ((size_t)type_bytes(&input->type) + LINE - 1) / LINE * LINE;
+  return size_round_up((size_t)type_bytes(&input->type), CACHE_LINE);
 }
 
 /* Where a loader has its batches; *pinned is to be given back. */

@@ -85,14 +85,12 @@ struct module_plan {
   int noperands;
 };
 
-static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 static int add_buffer(struct module_plan *m, const char *name, int device, enum region region,
                       int64_t bytes) {
   struct plan *p = m->p;
   int64_t *size = &p->devices[device].bytes[region];
   /* A device keeps a cell at each address, which needs one even where there are no bytes. */
-  int64_t room = bytes ? rounded(bytes) : 64;
+  int64_t room = bytes ? plan_room(bytes) : plan_room(1);
   p->buffers[p->nbuffers] = (struct plan_buffer){
       .name = name, .device = device, .region = region, .offset = *size, .bytes = room, .last = INT_MAX};
   *size += room;

@@ -10,6 +10,7 @@
  * The derivatives are one value, since they have most of their work in common: for each b those of q, of k and of v
  * one behind the other, [B, I*H*D + J*H*D + J*H*E]. Backends hold scores of some rows at a time, never all I x J
  * (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2, 2023). */
+#include "base/integer.h"
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
@@ -251,7 +252,7 @@ static int64_t attention_numbers(const struct node *n, int64_t *out) {
   struct attention s = attention_of(n);
   _Static_assert(sizeof s <= MAX_LEAF_NUMBERS * sizeof *out, "its numbers are a leaf's");
   memcpy(out, &s, sizeof s);
-  const int64_t tiles[] = {s.batch, s.heads, (s.queries + 15) / 16};
+  const int64_t tiles[] = {s.batch, s.heads, blocks_of(s.queries, 16)};
   return spatial_product(BLOCK_THREADS, 3, tiles);
 }
 

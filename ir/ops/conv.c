@@ -15,6 +15,7 @@
  * a chain of fused multiply-adds from +0, in which what is no term is left out, and pieces are joined as a tree. A
  * result of zero is +0. So a backend may take 0 for what is no term: where the other factor is Inf or NaN the element
  * is NaN then, and those alone are computed again. */
+#include "base/integer.h"
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
@@ -214,7 +215,7 @@ static int64_t conv_threads(const struct convolution *c, int64_t elements) {
   if (columns < 4) return elements;
   int64_t wide = columns > 16 ? 64 : 16, high = columns > 16 ? 64 : 256;
   int64_t rows = elements / (c->groups * columns);
-  return (columns + wide - 1) / wide * ((rows + high - 1) / high) * c->groups * BLOCK_THREADS;
+  return blocks_of(columns, wide) * blocks_of(rows, high) * c->groups * BLOCK_THREADS;
 }
 
 static int64_t conv_numbers(const struct node *n, int64_t *out) {
@@ -445,15 +446,15 @@ static bool has_gap(const struct convolution *c, const int32_t *met, int64_t pix
 DEFINE_MEND(mend_f32, float, f32_element)
 DEFINE_MEND(mend_f64, double, f64_element)
 
-void conv_mend_gaps(const struct node *n, const struct tensor *in, struct tensor *out, int64_t first,
-                    int64_t end) {
+void conv_mend_gaps(const struct node *n, void *const *args, int64_t first, int64_t end) {
+  const struct leaf_tensors t = leaf_tensors(n, args);
   struct convolution c = convolution_of(n);
   struct arena *a = arena_create();
   const int32_t *met = meetings_of(a, &c);
   if (n->type.dtype == DT_F32)
-    mend_f32(&c, met, in, out->data, first, end);
+    mend_f32(&c, met, t.in, t.out.data, first, end);
   else
-    mend_f64(&c, met, in, out->data, first, end);
+    mend_f64(&c, met, t.in, t.out.data, first, end);
   arena_destroy(a);
 }
 

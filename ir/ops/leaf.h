@@ -31,9 +31,8 @@ struct convolution {
 };
 struct convolution convolution_of(const struct node *n);
 /* Elements `first` to `end` of a result of floats that has been computed with 0 for what is no term: those that Inf or
- * NaN beside such a 0 have made NaN are computed again, without it. The operands are `in`, as n has them. */
-void conv_mend_gaps(const struct node *n, const struct tensor *in, struct tensor *out, int64_t first,
-                    int64_t end);
+ * NaN beside such a 0 have made NaN are computed again, without it. Operands and result lie at `args`. */
+void conv_mend_gaps(const struct node *n, void *const *args, int64_t first, int64_t end);
 
 /* Windows over an image: see window.c. As of conv there are always three spatial axes, and its fields are the numbers
  * of the kernels. */

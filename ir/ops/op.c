@@ -123,6 +123,17 @@ int message_compare(const struct node *a, const struct node *b) {
   return message_key_compare(&x, &y);
 }
 
+struct leaf_tensors leaf_tensors(const struct node *n, void *const *args) {
+  struct leaf_tensors t = {.out = {n->type, args[n->ninputs]}};
+  for (int i = 0; i < n->ninputs; i++) t.in[i] = (struct tensor){n->inputs[i]->type, args[i]};
+  return t;
+}
+
+void leaf_eval(const struct node *n, void *const *args) {
+  struct leaf_tensors t = leaf_tensors(n, args);
+  op_of(n)->eval(n, t.in, &t.out);
+}
+
 bool node_is_external(const struct node *n) { return op_of(n)->traits & OP_EXTERNAL; }
 
 int node_along(const struct node *n, int axis) {

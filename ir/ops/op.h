@@ -125,6 +125,14 @@ enum { ALONG_NONE = -1, ALONG_UNKNOWN = -2 };
 
 enum { MAX_LEAF_INPUTS = 6, MAX_LEAF_NUMBERS = 32, BLOCK_THREADS = 256, MAX_HELD = 8 };
 
+/* A leaf's operands and result, whose elements lie at `args`: the operands, then the result. */
+struct leaf_tensors {
+  struct tensor in[MAX_LEAF_INPUTS], out;
+};
+struct leaf_tensors leaf_tensors(const struct node *n, void *const *args);
+/* Computes it by its op's `eval`. */
+void leaf_eval(const struct node *n, void *const *args);
+
 /* The gradient being built: nodes of the forward graph are already in `g`. */
 struct grad {
   struct graph *g;

@@ -2,6 +2,7 @@
 /* Rows that are picked out of a table, and rows that are added to one, where the row numbers are data. No row number
  * leads outside: gather gives zeros for one that is not there, scatter_add adds nothing. */
 #include "base/half.h"
+#include "base/integer.h"
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
@@ -212,7 +213,7 @@ static int64_t scatter_traffic(const struct node *n, bool in_place) {
 static int64_t scatter_numbers(const struct node *n, int64_t *out) {
   struct table_rows r = rows_of(n);
   set_numbers(&r, out);
-  const int64_t blocks[] = {r.count < r.rows ? r.count : r.rows, (r.width + 31) / 32};
+  const int64_t blocks[] = {r.count < r.rows ? r.count : r.rows, blocks_of(r.width, 32)};
   return spatial_product(BLOCK_THREADS, 2, blocks);
 }
 

@@ -6,6 +6,7 @@
  *
  * A window chooses as XLA's select_and_scatter does: an element takes the place of those before it unless they are
  * greater or equal. Of equals that is the first; what follows NaN is chosen before it. */
+#include "base/integer.h"
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
@@ -189,7 +190,7 @@ struct window_run {
 static struct window_run window_run(const struct windows *w, int axis, int64_t o) {
   int64_t first = o * w->stride[axis] - w->low[axis], gap = w->input_dilation[axis];
   int64_t last = first + (w->size[axis] - 1) * w->dilation[axis];
-  struct window_run r = {.begin = first <= 0 ? 0 : (first + gap - 1) / gap,
+  struct window_run r = {.begin = first <= 0 ? 0 : blocks_of(first, gap),
                          .end = last < 0 ? 0 : last / gap + 1};
   if (r.end > w->input[axis]) r.end = w->input[axis];
   return r;

@@ -13,6 +13,8 @@
 #define DGC_IR_PLAN_PLAN_H
 
 #include "base/diag.h"
+#include "base/integer.h"
+#include "base/line.h"
 #include "ir/role.h"
 #include "ir/scalar/split.h"
 
@@ -184,15 +186,17 @@ int collective_place(const struct collective *c, int device);
 
 /* The number of an output of the graph in `outputs`, -1 if there is none. */
 int plan_output(const struct plan *p, enum output_role role, const char *name);
+/* What so many bytes take of their region: the next buffer begins behind a line of the cache. */
+static inline int64_t plan_room(int64_t bytes) { return round_up(bytes, CACHE_LINE); }
 /* The process that runs the device. */
 static inline int plan_process(const struct plan *p, int device) {
   return p->processes ? p->processes[device] : 0;
 }
 
-/* "/cpu:0"; of no device: the host's. */
 /* How many steps a device has with those of the bodies of its loops, and of the loops in them. Where they are numbered,
  * those of a body stand behind all that was numbered before its loop. */
 int plan_all_steps(const struct plan *p, int device);
+/* "/cpu:0"; of no device: the host's. */
 const char *plan_device_text(const struct plan *p, int device);
 void plan_print(struct str *s, const struct plan *p);
 /* What the text calls a step: "copy"; of a leaf, its op. */

@@ -109,7 +109,7 @@ struct memory_need memory_need(struct arena *a, const struct inventory *v, int d
       if (b->first <= m.step && b->last >= m.step) m.at_peak[purpose] += b->bytes;
       continue;
     }
-    int64_t size = (b->bytes + 63) / 64 * 64;
+    int64_t size = plan_room(b->bytes);
     m.fixed[purpose] += size;
     m.total += size;
   }

@@ -37,12 +37,14 @@ bool amx_can(void) {
 }
 
 /* As few equal parts of k as there can be. */
-static int64_t depth_of(int64_t k) { return k > DEEP ? up(tiles_of(k, tiles_of(k, DEEP)), DEPTH) : k; }
+static int64_t depth_of(int64_t k) {
+  return k > DEEP ? round_up(blocks_of(k, blocks_of(k, DEEP)), DEPTH) : k;
+}
 
 /* Lanes from `lane` on, of k from `k` on, to an even number of tiles across. In the order in which they lie. */
 AMX static void pack(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
                      uint16_t *to) {
-  int64_t deep = tiles_of(depth, DEPTH), wide = 2 * tiles_of(lanes, BLOCK);
+  int64_t deep = blocks_of(depth, DEPTH), wide = 2 * blocks_of(lanes, BLOCK);
   for (int64_t i = 0; i < (o->across ? deep : wide); i++)
     for (int64_t n = 0; n < (o->across ? wide : deep); n++) {
       int64_t l = o->across ? n : i, q = o->across ? i : n;
@@ -69,7 +71,7 @@ AMX static void multiply_block(const uint16_t *a, const uint16_t *b, int64_t dee
     _tile_zero(2);
     _tile_zero(3);
   }
-  int64_t each = tiles_of(BLOCK, deep), asked = next ? 0 : BLOCK;
+  int64_t each = blocks_of(BLOCK, deep), asked = next ? 0 : BLOCK;
   for (int64_t i = 0; i < deep * TILE; i += TILE) {
     for (int64_t to = least(asked + each, BLOCK); asked < to; asked++) {
       __builtin_prefetch(next + asked * row, 1, 3);
@@ -100,7 +102,7 @@ static void copy_rows(int64_t rows, int64_t columns, const float *from, int64_t 
 AMX static void multiply_packed(const uint16_t *a, const uint16_t *b, int64_t high, int64_t wide,
                                 int64_t depth, bool add, float *c, int64_t row) {
   _Alignas(64) float edge[BLOCK * BLOCK];
-  int64_t deep = tiles_of(depth, DEPTH);
+  int64_t deep = blocks_of(depth, DEPTH);
   for (int64_t j = 0; j < wide; j += BLOCK)
     for (int64_t i = 0; i < high; i += BLOCK) {
       int64_t rows = least(high - i, BLOCK), columns = least(wide - j, BLOCK);
@@ -116,20 +118,20 @@ AMX static void multiply_packed(const uint16_t *a, const uint16_t *b, int64_t hi
     }
 }
 
-int64_t amx_packed_count(int64_t n, int64_t k) { return up(n, BLOCK) * up(k, DEPTH); }
+int64_t amx_packed_count(int64_t n, int64_t k) { return round_up(n, BLOCK) * round_up(k, DEPTH); }
 
 /* For so many k, the panels of all columns; then those of the next k. */
 AMX void amx_pack(const struct amx_product *p, const uint16_t *b, uint16_t *packed) {
   const struct amx_operand right = {b, p->b_row, !p->transpose_b, true};
   int64_t most = depth_of(p->k);
   for (int64_t k = 0; k < p->k; k += most)
-    pack(&right, 0, p->n, k, least(p->k - k, most), packed + up(p->n, BLOCK) * k);
+    pack(&right, 0, p->n, k, least(p->k - k, most), packed + round_up(p->n, BLOCK) * k);
 }
 
 /* Panels from column j on, for k from `k` on. */
 static const uint16_t *find_packed(const struct amx_product *p, int64_t j, int64_t k, int64_t depth) {
-  return p->packed + up(p->packed_n, BLOCK) * k +
-         (p->packed_left + j) / LANES * tiles_of(depth, DEPTH) * TILE;
+  return p->packed + round_up(p->packed_n, BLOCK) * k +
+         (p->packed_left + j) / LANES * blocks_of(depth, DEPTH) * TILE;
 }
 
 AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint16_t *b, float *c,
@@ -141,8 +143,8 @@ AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint
     for (int64_t i = 0; i < p->m; i++) memset(c + i * p->c_row, 0, (size_t)p->n * sizeof *c);
     return;
   }
-  int64_t most = depth_of(p->k), values = up(most, DEPTH), high = VALUES_A / values / BLOCK * BLOCK,
-          wide = up(VALUES_B / values, BLOCK);
+  int64_t most = depth_of(p->k), values = round_up(most, DEPTH), high = VALUES_A / values / BLOCK * BLOCK,
+          wide = round_up(VALUES_B / values, BLOCK);
   begin_tiles();
   for (int64_t k = 0; k < p->k; k += most)
     for (int64_t i = 0; i < p->m; i += high) {

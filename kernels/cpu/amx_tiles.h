@@ -5,6 +5,8 @@
 
 #if defined(__x86_64__)
 
+#include "base/integer.h"
+
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,12 +15,6 @@
 #define INLINE_AMX AMX __attribute__((always_inline)) static inline
 
 enum { LANES = 16, BLOCK = 2 * LANES, DEPTH = 32, TILE = LANES * DEPTH }; /* of bfloat16 values */
-
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static inline int64_t tiles_of(int64_t count, int64_t each) { return (count + each - 1) / each; }
-
-static inline int64_t up(int64_t count, int64_t to) { return tiles_of(count, to) * to; }
 
 /* As LDTILECFG reads them: the palette is 1; bytes of a row, and rows, of each of the eight tiles. */
 struct tile_shapes {
@@ -75,12 +71,20 @@ struct amx_operand {
   bool by_pairs; /* a row of a tile is a pair of k, else a lane */
 };
 
+/* The first `count` of 16 lanes, and of 32 values; none, if there are fewer than one. */
+static inline __mmask16 first_lanes(int64_t count) {
+  return (__mmask16)(count <= 0 ? 0 : count < LANES ? (1U << count) - 1 : 0xffff);
+}
+static inline __mmask32 first_values(int64_t count) {
+  return count <= 0 ? 0 : count < DEPTH ? (1U << count) - 1 : 0xffffffffU;
+}
+
 /* A tile of up to 16 lanes, perhaps of none, and 32 k; 0 for the others. */
 INLINE_AMX void pack_tile(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
                           uint16_t *to) {
   const uint16_t *from = o->across ? o->at + k * o->row + lane : o->at + lane * o->row + k;
-  __mmask16 halves = (__mmask16)(lanes <= 0 ? 0 : lanes < LANES ? (1U << lanes) - 1 : 0xffff);
-  __mmask32 words = depth < DEPTH ? (1U << depth) - 1 : 0xffffffffU;
+  __mmask16 halves = first_lanes(lanes);
+  __mmask32 words = first_values(depth);
   __m512i r[LANES];
   for (int i = 0; i < LANES; i++) {
     if (o->across) {

@@ -15,6 +15,9 @@
  * is computed again by the slow functions here, of the pairs alone that see each other. */
 #include "kernels/cpu/attention.h"
 
+#include "base/integer.h"
+#include "base/line.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -24,12 +27,10 @@
 #endif
 
 /* Rows of queries and of keys that are worked on together; rows of keys where some queries do not see them. Rows of
- * heads are filled up to a multiple of PAD numbers, which begin at a multiple of so many bytes. */
-enum { QUERIES = 64, KEYS = 64, EDGE = 16, PAD = 16, ALIGN = 64 };
+ * heads are filled up to a multiple of PAD numbers, of which the first begins a line of the cache. */
+enum { QUERIES = 64, KEYS = 64, EDGE = 16, PAD = 16 };
 
-static int64_t padded(int64_t size) { return (size + PAD - 1) / PAD * PAD; }
-static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t greatest_of(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t padded(int64_t size) { return round_up(size, PAD); }
 
 /* A head of a row of the batch: how far apart its rows of q and k, and of v and y, lie. */
 struct attention_head {
@@ -61,7 +62,7 @@ static struct attention_at find_head(const struct attention_head *x, int64_t at)
 
 /* The first of the keys that no query before `end` sees. */
 static int64_t keys_before(const struct attention_numbers *s, int64_t end) {
-  return s->causal ? least_of(end, s->keys) : s->keys;
+  return s->causal ? least(end, s->keys) : s->keys;
 }
 
 /* Rows that are wanted soon, of several tensors: each product asks for some of them, so that they come from memory
@@ -274,17 +275,17 @@ void attention_narrow(void *numbers, char **args, int64_t size, int64_t first, i
 /* As many elements as the functions take, of eight bytes. */
 static size_t forward_scratch(const void *numbers) {
   const struct attention_numbers *s = numbers;
-  if (s->batch == 0 || s->heads == 0) return ALIGN;
+  if (s->batch == 0 || s->heads == 0) return CACHE_LINE;
   int64_t packed = s->keys * (padded(s->size) + padded(s->values));
-  return (size_t)(QUERIES * (s->size + s->values + KEYS + 3) + packed) * sizeof(double) + ALIGN;
+  return (size_t)(QUERIES * (s->size + s->values + KEYS + 3) + packed) * sizeof(double) + CACHE_LINE;
 }
 
 size_t attention_gradient_scratch(const void *numbers) {
   const struct attention_numbers *s = numbers;
-  if (s->batch == 0 || s->heads == 0) return ALIGN;
+  if (s->batch == 0 || s->heads == 0) return CACHE_LINE;
   int64_t rows = QUERIES * (2 * s->size + 2 * s->values + s->keys + KEYS + 4);
   return (size_t)(rows + (QUERIES + 2 * s->keys) * (padded(s->size) + padded(s->values))) * sizeof(double) +
-         ALIGN;
+         CACHE_LINE;
 }
 
 const struct leaf_functions cpu_attention = {.f32 = attention_f32,

@@ -14,14 +14,6 @@
 
 /* ---- planning ---- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b, b = rest;
-  }
-  return a;
-}
-
 /* Of the output. */
 static struct amx_axis output_axis(const struct conv_numbers *s, int i) {
   return (struct amx_axis){.pixels = s->output[i],
@@ -113,19 +105,19 @@ static bool plan_phase(struct amx_conv *c, struct amx_phase *h) {
     x[2].image = x[2].pixels;
     x[0].pixels = x[0].image = x[1].pixels = x[1].image = h->batch = 1;
   }
-  h->depth = up(c->terms, 2);
+  h->depth = round_up(c->terms, 2);
   h->line = h->depth * (h->direct ? x[2].image : reach(&x[2], x[2].pixels));
   h->plane = h->line * x[1].image;
   h->runs = x[2].by_place == 1 ? 1 : x[2].places;
   h->values = x[2].places / h->runs * h->depth;
-  h->per_line = tiles_of(x[2].pixels, LANES);
-  h->rows = tiles_of(x[2].pixels, h->per_line);
+  h->per_line = blocks_of(x[2].pixels, LANES);
+  h->rows = blocks_of(x[2].pixels, h->per_line);
   if (!cut_image(c, h)) return false;
-  h->units = tiles_of(h->per_line * x[1].pixels, h->tiles);
+  h->units = blocks_of(h->per_line * x[1].pixels, h->tiles);
   c->units += h->batch * x[0].pixels * h->units;
   h->packed = c->packed;
-  h->panel = x[0].places * x[1].places * h->runs * tiles_of(h->values, DEPTH) * TILE + TILE;
-  c->packed += tiles_of(c->filters, LANES) * h->panel;
+  h->panel = x[0].places * x[1].places * h->runs * blocks_of(h->values, DEPTH) * TILE + TILE;
+  c->packed += blocks_of(c->filters, LANES) * h->panel;
   return true;
 }
 
@@ -163,7 +155,7 @@ bool amx_conv_plan(const struct conv_numbers *s, bool stored, struct amx_conv *p
 
 /* ---- packing ---- */
 
-int64_t amx_conv_panels(const struct amx_conv *c) { return c->nphases * tiles_of(c->filters, LANES); }
+int64_t amx_conv_panels(const struct amx_conv *c) { return c->nphases * blocks_of(c->filters, LANES); }
 
 /* Of a run of values from place `from` on, for the filters from `lane` on. A part of a tile is written as a whole one,
  * whose other rows are 0: what comes next writes over them. */
@@ -183,7 +175,7 @@ AMX static void pack_run(const struct amx_conv *c, const struct amx_phase *h, co
 
 AMX void amx_conv_pack(const struct amx_conv *c, const uint16_t *kernel, uint16_t *packed, int64_t first,
                        int64_t end) {
-  int64_t panels = tiles_of(c->filters, LANES), size = c->terms * c->filters;
+  int64_t panels = blocks_of(c->filters, LANES), size = c->terms * c->filters;
   for (int64_t n = first; n < end; n++) {
     const struct amx_phase *h = &c->phases[n / panels];
     const struct amx_axis *x = h->axis;
@@ -191,7 +183,7 @@ AMX void amx_conv_pack(const struct amx_conv *c, const uint16_t *kernel, uint16_
     if (h->rows == 0) continue;
     for (int64_t i = 0; i < x[0].places; i++)
       for (int64_t j = 0; j < x[1].places; j++)
-        for (int64_t r = 0; r < h->runs; r++, to += tiles_of(h->values, DEPTH) * TILE) {
+        for (int64_t r = 0; r < h->runs; r++, to += blocks_of(h->values, DEPTH) * TILE) {
           int64_t plane = x[0].start + i * x[0].by_kernel, line = x[1].start + j * x[1].by_kernel;
           int64_t place = x[2].start + r * x[2].by_kernel;
           pack_run(c, h, kernel + ((plane * c->places[1] + line) * c->places[2] + place) * size,
@@ -201,9 +193,6 @@ AMX void amx_conv_pack(const struct amx_conv *c, const uint16_t *kernel, uint16_
 }
 
 /* ---- copying lines of the image ---- */
-
-/* Of 32 values the first ones. */
-INLINE_AMX __mmask32 first_values(int64_t count) { return count < DEPTH ? (1U << count) - 1 : 0xffffffffU; }
 
 /* Up to 32 values, 0 for the others. */
 INLINE_AMX __m512i load_values(const struct amx_conv *c, const void *image, int64_t at, int64_t values) {
@@ -477,7 +466,7 @@ static void run_unit(const struct amx_conv *c, const struct amx_phase *h, const 
     int64_t pixel = ((batch * x[0].image + z) * x[1].image - x[1].low) * x[2].image - x[2].low;
     w.image = (const uint16_t *)image + pixel * h->depth;
   } else {
-    copy_lines(c, h, image, batch, plane, line, tiles_of(end, h->per_line), room);
+    copy_lines(c, h, image, batch, plane, line, blocks_of(end, h->per_line), room);
     w.image = room;
     w.first_line = line;
   }

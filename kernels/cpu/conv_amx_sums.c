@@ -60,8 +60,6 @@ struct conv_amx_sums {
 /* ---- making ---- */
 
 static int64_t count_of(const int64_t *size) { return size[0] * size[1] * size[2]; }
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* On one axis, copies and which of them a place of the kernel reads. */
 struct axis_copy {
@@ -93,8 +91,8 @@ static struct axis make_axis(struct arena *a, const struct conv_numbers *s, int 
   for (int64_t n = 0; n < x.ncopies; n++) {
     struct axis_copy *c = &x.copies[n];
     int64_t end = s->output[i] + c->last;
-    c->low = greatest(-floor_div(c->begin, stride), 0);
-    c->high = least(-floor_div(c->begin - s->input[i], stride), end);
+    c->low = greatest(-floor_quotient(c->begin, stride), 0);
+    c->high = least(-floor_quotient(c->begin - s->input[i], stride), end);
     if (c->low >= c->high)
       c->low = c->high = 0;
     else
@@ -130,7 +128,7 @@ static void combine(struct conv_amx_sums *s, const struct axis *x) {
         int64_t behind = behind_of(s, x, of, k);
         if (behind < 0 || behind % 2 != odd) continue;
         s->readers[s->nreaders++] = (struct copy_reader){k, behind};
-        c->halo = greatest(c->halo, up(behind, DEPTH));
+        c->halo = greatest(c->halo, round_up(behind, DEPTH));
         c->odd = odd;
       }
     c->count = s->nreaders - c->first;
@@ -155,8 +153,8 @@ static struct conv_amx_sums *make(struct arena *a, const struct conv_numbers *si
   struct axis x[AXES];
   double all = 1;
   *s = (struct conv_amx_sums){.size = *size,
-                              .channels = tiles_of(size->channels, LANES),
-                              .filters = tiles_of(size->filters, LANES),
+                              .channels = blocks_of(size->channels, LANES),
+                              .filters = blocks_of(size->filters, LANES),
                               .ncopies = 1};
   for (int i = 0; i < AXES; i++) {
     x[i] = make_axis(a, size, i, own);
@@ -198,7 +196,7 @@ const struct conv_amx_sums *conv_amx_sums_create(struct arena *a, const struct c
   enum { MOST_PLACES = 4096, MOST_SUMS = 1 << 24 };
   int64_t places = count_of(size->kernel);
   if (places > MOST_PLACES ||
-      tiles_of(size->channels, LANES) * tiles_of(size->filters, LANES) > MOST_SUMS / SUMS / places)
+      blocks_of(size->channels, LANES) * blocks_of(size->filters, LANES) > MOST_SUMS / SUMS / places)
     return NULL;
   struct conv_amx_sums *s = make(a, size, false), *own = make(a, size, true);
   if (!s || (own && cost_of(own) < cost_of(s))) s = own;
@@ -217,7 +215,7 @@ int64_t conv_amx_sums_count(const struct conv_amx_sums *s) {
 /* ---- running ---- */
 
 int64_t conv_amx_sums_levels(const struct conv_amx_sums *s, int64_t images) {
-  return piece_sums_levels(tiles_of(images * s->pitch, s->piece));
+  return piece_sums_levels(blocks_of(images * s->pitch, s->piece));
 }
 
 /* Pixels that are put at once. */
@@ -295,8 +293,6 @@ INLINE_AMX __m512i load_pair(const char *const *pixels, int64_t at, __mmask16 ma
   return _mm512_mask_blend_epi16(0xaaaaaaaaU, low, _mm512_maskz_loadu_epi32(mask, other));
 }
 
-static __mmask16 mask_of(int64_t lanes) { return (__mmask16)(lanes < LANES ? (1U << lanes) - 1 : 0xffff); }
-
 /* Some places of all filters, as tiles [filter][place]; those of 16 filters lie one behind the other. */
 INLINE_AMX void pack_filters(const struct conv_amx_sums *s, const char *const *pixels, int64_t places,
                              bool stored, uint16_t *to) {
@@ -304,7 +300,7 @@ INLINE_AMX void pack_filters(const struct conv_amx_sums *s, const char *const *p
     for (int64_t f = 0; f < s->filters; f++) {
       __m512i r[LANES];
       uint16_t *tile = to + (f * s->at_once + i) * LANES;
-      __mmask16 mask = mask_of(s->size.filters - f * LANES);
+      __mmask16 mask = first_lanes(s->size.filters - f * LANES);
       for (int k = 0; k < LANES; k++)
         r[k] = load_pair(pixels + i + 2 * k, f * LANES * (stored ? 2 : 4), mask, stored);
       turn(r);
@@ -339,7 +335,7 @@ AMX static void pack_y(const struct conv_amx_sums *s, const char *const *pixels,
 /* Channels from 16 * c on, to both kinds of pairs. */
 AMX static void pack_x(const struct conv_amx_sums *s, const char *const *pixels, int64_t first, int64_t end,
                        int64_t c, uint16_t *even, uint16_t *odd) {
-  __mmask16 mask = mask_of(s->size.channels - c * LANES);
+  __mmask16 mask = first_lanes(s->size.channels - c * LANES);
   if (s->stored)
     pack_channels(pixels, first, end, c * LANES * 2, mask, true, even, odd);
   else
@@ -512,7 +508,7 @@ AMX void conv_amx_sums_run(const struct conv_amx_sums *s, const void *x, const v
   memset(room, 0, (size_t)w.room.pixels);
   begin_tiles();
   for (int64_t i = 0; i < all; i += s->at_once) {
-    int64_t places = up(least(s->at_once, all - i), DEPTH);
+    int64_t places = round_up(least(s->at_once, all - i), DEPTH);
     bool add = i % s->piece != 0;
     if (!add) to = piece_sums_next(&pieces);
     pack_places(&w, i, places);
@@ -544,7 +540,7 @@ AMX void conv_amx_sums_put(const struct conv_amx_sums *s, const float *sums, int
       }
       turn(r);
       for (int i = 0; i < LANES && c + i < s->size.channels; i++)
-        _mm512_mask_storeu_epi32(to + i * filters + f, mask_of(filters - f), r[i]);
+        _mm512_mask_storeu_epi32(to + i * filters + f, first_lanes(filters - f), r[i]);
     }
   }
 }

@@ -3,6 +3,7 @@
  * its chain of it. What is no term is not in the list. */
 #include "kernels/cpu/conv_lanes.h"
 
+#include "base/integer.h"
 #include "kernels/cpu/piece_sums.h"
 
 #include <string.h>
@@ -88,7 +89,7 @@ static int64_t pixels_met(const struct patches *p, int64_t k, int64_t row, int64
 }
 
 size_t conv_lanes_memory(const struct patches *p, int64_t pixels) {
-  int64_t levels = piece_sums_levels((pixels + LANES_PIECE - 1) / LANES_PIECE);
+  int64_t levels = piece_sums_levels(blocks_of(pixels, LANES_PIECE));
   return (size_t)(levels * patches_columns(p) * p->groups * p->size);
 }
 

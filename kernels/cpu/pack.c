@@ -2,13 +2,14 @@
 /* Panels: vectors are copied where they can be; what is transposed goes by small blocks. */
 #include "kernels/cpu/pack.h"
 
+#include "base/integer.h"
+#include "base/line.h"
+
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { LINE = 64, AHEAD = 8 };
-
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+enum { AHEAD = 8 };
 
 INLINE void copy_row(char *to, const char *from, int64_t bytes) {
   for (; bytes >= 64; bytes -= 64, to += 64, from += 64) memcpy(to, from, 64);
@@ -20,7 +21,7 @@ INLINE void copy_row(char *to, const char *from, int64_t bytes) {
 
 /* What a row is copied from and to, some rows ahead: both may be far. */
 INLINE void ask_for_row(const struct panels *p, const char *from, int64_t bytes, char *to) {
-  for (int64_t at = 0; at < bytes; at += LINE) __builtin_prefetch(from + at);
+  for (int64_t at = 0; at < bytes; at += CACHE_LINE) __builtin_prefetch(from + at);
   for (int64_t at = 0; at < p->columns; at += p->width, to += p->panel_step) __builtin_prefetch(to, 1);
 }
 

@@ -6,6 +6,7 @@
 #ifndef DGC_KERNELS_CPU_WINDOW_H
 #define DGC_KERNELS_CPU_WINDOW_H
 
+#include "base/integer.h"
 #include "kernels/cpu/leaf.h"
 
 #include <string.h>
@@ -21,18 +22,10 @@ struct taps {
   int64_t first, count, step;
 };
 
-static inline int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b, b = rest;
-  }
-  return a;
-}
-
 static inline struct taps window_taps(const struct window_numbers *s, int axis, int64_t o) {
   int64_t low = o * s->stride[axis] - s->low[axis], gap = s->input_dilation[axis], by = s->dilation[axis];
   int64_t high = low + (s->size[axis] - 1) * by;
-  int64_t first = low <= 0 ? 0 : (low + gap - 1) / gap, end = high < 0 ? 0 : high / gap + 1;
+  int64_t first = low <= 0 ? 0 : blocks_of(low, gap), end = high < 0 ? 0 : high / gap + 1;
   if (end > s->input[axis]) end = s->input[axis];
   while (first < end && (first * gap - low) % by) first++;
   int64_t step = by / common_divisor(by, gap);

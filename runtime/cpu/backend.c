@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU backend: kernels as machine code, leaves by a library or kernels/cpu, memory of the host. */
 #include "runtime/backend.h"
-#include "ir/graph/graph.h"
-#include "ir/ops/op_id.h"
 
-#include "ir/ops/leaf.h"
+#include "ir/graph/graph.h"
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/leaf.h"
 #include "runtime/cpu/onednn.h"
+#include "runtime/cpu/scratch.h"
 #include "runtime/host_memory.h"
 
 #include <stdlib.h>
@@ -64,10 +64,7 @@ static bool has_own_bits(const struct node *n) {
 
 /* What `eval` of the step's op does; `state` is the step. */
 static void cpu_eval(void *const *args, const void *state) {
-  const struct node *n = ((const struct step *)state)->node;
-  struct tensor in[MAX_LEAF_INPUTS], out = {n->type, args[n->ninputs]};
-  for (int i = 0; i < n->ninputs; i++) in[i] = (struct tensor){n->inputs[i]->type, args[i]};
-  op_of(n)->eval(n, in, &out);
+  leaf_eval(((const struct step *)state)->node, args);
 }
 
 static bool cpu_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
@@ -107,7 +104,7 @@ static const char *cpu_emit(struct arena *a, const struct kernel *const *kernels
 static void cpu_enter(void *self) {
   (void)self;
   cpu_thread_init();
-  gemm_enter();
+  if (gemm_can()) cpu_scratch_enter();
 }
 
 static const char *cpu_bf16_units(void *self) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions on the host: floats in order, by conv_order.c; integers by kernels/cpu/conv.c; bfloat16 by AMX, where
- * the CPU has it, by conv_tiles.c, and gradients of kernels by conv_amx_sums.c. oneDNN, whose three primitives are the
+ * the CPU has it, by conv_amx.c, and gradients of kernels by conv_amx_sums.c. oneDNN, whose three primitives are the
  * three results of conv, has the other ones of bfloat16 where the CPU has units for it, and f32 where there is no fused
  * multiply-add.
  *
@@ -14,10 +14,10 @@
 
 #include "base/arena.h"
 #include "kernels/cpu/bf16.h"
+#include "runtime/cpu/conv_amx.h"
 #include "runtime/cpu/conv_amx_sums.h"
 #include "runtime/cpu/conv_order.h"
 #include "runtime/cpu/conv_plan.h"
-#include "runtime/cpu/conv_tiles.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/leaf.h"
@@ -297,7 +297,7 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
   struct convolution size = convolution_of(n);
   bool ordered = gemm_can() && (n->type.dtype == DT_F32 || n->type.dtype == DT_F64);
   bool stored = n->inputs[0]->type.dtype == DT_BF16, bf16 = stored || node_attr(n, ATTR_precision);
-  if (bf16 && !cpu->portable && cpu_conv_by_tiles(a, step, c)) return true;
+  if (bf16 && !cpu->portable && cpu_conv_amx(a, step, c)) return true;
   bool units = bf16 && !cpu->portable && !is_narrow(&size) && onednn_units(), done = false;
   bool f32 = n->type.dtype == DT_F32 && !stored && !cpu->portable && !ordered;
   if (units && cpu_conv_amx_sums(a, step, c)) return true;

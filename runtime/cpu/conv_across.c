@@ -6,14 +6,17 @@
 #include "runtime/cpu/conv_across.h"
 
 #include "base/arena.h"
+#include "base/integer.h"
+#include "base/line.h"
+#include "ir/ops/leaf.h"
 #include "kernels/cpu/pack.h"
 #include "runtime/cpu/host.h"
-#include "runtime/cpu/patch_tiles.h"
+#include "runtime/cpu/tile.h"
 
 #include <string.h>
 
 /* Images are shared by threads; a tile fills the registers, but for what it loads. Planes stay in the second cache. */
-enum { LEAST_IMAGES = 8, MOST_COLUMNS = 8, CHAINS = 8, LINE = 64, MOST_ROOM = 128 << 10 };
+enum { LEAST_IMAGES = 8, MOST_COLUMNS = 8, CHAINS = 8, MOST_ROOM = 128 << 10 };
 
 struct conv_across {
   const struct patches *patches;
@@ -62,7 +65,7 @@ const struct conv_across *conv_across_create(struct cpu_jit *jit, struct arena *
                             .down = patch_axis_reach(&p->axis[1])};
   int vectors = choose(x, &v);
   if (vectors == 0) return NULL;
-  x->plane = x->slots * x->down + LINE / (int64_t)sizeof(float);
+  x->plane = x->slots * x->down + CACHE_LINE / (int64_t)sizeof(float);
   struct tile t = {.dtype = DT_F32,
                    .rows = (int)columns,
                    .vectors = vectors,
@@ -75,7 +78,8 @@ const struct conv_across *conv_across_create(struct cpu_jit *jit, struct arena *
 
 /* Planes, behind the last of which a tile may read, and a tile's sums. */
 size_t conv_across_memory(const struct conv_across *x) {
-  return (size_t)(x->plane * x->patches->terms + x->wide + x->wide * MOST_COLUMNS) * sizeof(float) + LINE;
+  return (size_t)(x->plane * x->patches->terms + x->wide + x->wide * MOST_COLUMNS) * sizeof(float) +
+         CACHE_LINE;
 }
 
 /* An image into its planes, whose borders are zeros already. */
@@ -145,9 +149,8 @@ void conv_across_run(const struct conv_across *x, const float *image, const floa
                      int64_t first, int64_t end, void *memory) {
   const struct patch_axis *a = x->patches->axis;
   int64_t result = a[1].pixels * a[2].pixels * x->columns, size = a[1].image * a[2].image * x->patches->terms;
-  float *sums = (float *)(((uintptr_t)memory + LINE - 1) / LINE * LINE),
-        *planes = sums + x->wide * MOST_COLUMNS;
-  memset(sums, 0, conv_across_memory(x) - LINE);
+  float *sums = line_from(memory), *planes = sums + x->wide * MOST_COLUMNS;
+  memset(sums, 0, conv_across_memory(x) - CACHE_LINE);
   for (int64_t n = first; n < end; n++) {
     lay(x, image + n * size, planes);
     run_image(x, planes, matrix, sums, out + n * result, out + end * result);

@@ -4,11 +4,12 @@
 #include "runtime/cpu/conv_amx_sums.h"
 
 #include "base/arena.h"
+#include "base/line.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op.h"
 #include "kernels/cpu/conv_amx_sums.h"
-#include "runtime/cpu/gemm.h"
 #include "runtime/cpu/onednn.h"
+#include "runtime/cpu/scratch.h"
 
 struct amx_sums {
   const struct step *step;
@@ -21,8 +22,7 @@ struct amx_sums {
 };
 
 static void run_sums(const struct amx_sums *p, void *const *args, int piece) {
-  void *room = gemm_memory(conv_amx_sums_room(p->way));
-  if (!room) arena_exhausted();
+  void *room = cpu_scratch(conv_amx_sums_room(p->way));
   conv_amx_sums_run(p->way, args[0], args[1], piece_begin(p->batch, p->count, piece),
                     piece_begin(p->batch, p->count, piece + 1), p->sums + piece * p->apart, room);
 }
@@ -34,16 +34,13 @@ static bool has_nan(const float *x, int64_t count) {
 }
 
 static void run_put(const struct amx_sums *p, void *const *args, int piece, int pieces) {
-  const struct node *n = p->step->node;
   int64_t first = piece_begin(p->units, pieces, piece), end = piece_begin(p->units, pieces, piece + 1);
   int64_t begin = conv_amx_sums_row(p->way, first) * p->columns,
           stop = conv_amx_sums_row(p->way, end) * p->columns;
   float *kernel = args[2];
   conv_amx_sums_put(p->way, p->sums, p->count, p->apart, kernel, first, end);
   if (!conv_amx_sums_have_gaps(p->way) || !has_nan(kernel + begin, stop - begin)) return;
-  const struct tensor in[] = {{n->inputs[0]->type, args[0]}, {n->inputs[1]->type, args[1]}};
-  struct tensor out = {n->type, args[2]};
-  conv_mend_gaps(n, in, &out, begin, stop);
+  conv_mend_gaps(p->step->node, args, begin, stop);
 }
 
 static void run(void *const *args, const void *state, int stage, int first, int end) {
@@ -74,15 +71,14 @@ static bool is_for(const struct convolution *c) {
 }
 
 static void make_pieces(struct amx_sums *p, struct arena *a, const struct convolution *c) {
-  enum { LINE = 64, AT_ONCE = 1 << 14, MOST_PUTS = 16 };
+  enum { AT_ONCE = 1 << 14, MOST_PUTS = 16 };
   int64_t pixels = c->batch * c->output[0] * c->output[1] * c->output[2];
   int64_t elements = type_count(&p->step->node->type);
   double products = (double)pixels * (double)elements;
   p->count = count_pieces(c, pixels, products, conv_amx_sums_count(p->way));
   int64_t images = (c->batch + p->count - 1) / p->count;
   p->apart = conv_amx_sums_count(p->way) * conv_amx_sums_levels(p->way, images);
-  char *memory = arena_room(a, (size_t)(p->count * p->apart) * sizeof *p->sums + LINE);
-  p->sums = (float *)(void *)(((uintptr_t)memory + LINE - 1) / LINE * LINE);
+  p->sums = line_from(arena_room(a, (size_t)(p->count * p->apart) * sizeof *p->sums + CACHE_LINE));
   int64_t read = c->batch * c->input[0] * c->input[1] * c->input[2] * c->channels + pixels * c->filters;
   int64_t puts = elements / AT_ONCE + 1, most = p->units < MOST_PUTS ? p->units : MOST_PUTS;
   p->pieces = (struct pieces){.run = run,

@@ -4,23 +4,18 @@
 #include "runtime/cpu/conv_gathered.h"
 
 #include "base/arena.h"
+#include "base/integer.h"
+#include "base/line.h"
+#include "ir/ops/leaf.h"
 #include "kernels/cpu/piece_sums.h"
 #include "runtime/cpu/host.h"
-#include "runtime/cpu/patch_tiles.h"
+#include "runtime/cpu/tile.h"
 
 #include <string.h>
 
 /* Numbers of a patch and filters at most; pixels that are gathered at once; numbers that are copied for a line of the
  * kernel, some of which may be too many; pixels that are asked for ahead. */
-enum {
-  MOST_PATCH = 32,
-  MOST_FILTERS = 16,
-  AT_ONCE = 128,
-  COPIED = 8,
-  LINE = 64,
-  MOST_IMAGE = 32 << 10,
-  AHEAD = 32
-};
+enum { MOST_PATCH = 32, MOST_FILTERS = 16, AT_ONCE = 128, COPIED = 8, MOST_IMAGE = 32 << 10, AHEAD = 32 };
 
 struct conv_gathered {
   const struct patches *patches;
@@ -82,11 +77,11 @@ const struct conv_gathered *conv_gathered_create(struct cpu_jit *jit, struct are
 /* A sum, a copy of an image and patches, behind both of which some numbers are read or written. */
 static int64_t sum_size(const struct conv_gathered *x) { return x->all * x->wide; }
 static int64_t copy_size(const struct conv_gathered *x) {
-  return blocks_of(x->slots * x->down + COPIED, LINE) * LINE;
+  return round_up(x->slots * x->down + COPIED, CACHE_LINE);
 }
 size_t conv_gathered_memory(const struct conv_gathered *x) {
   int64_t patches = AT_ONCE * x->row + MOST_PATCH + COPIED;
-  return (size_t)(x->levels * sum_size(x) + copy_size(x) + patches) * sizeof(float) + LINE;
+  return (size_t)(x->levels * sum_size(x) + copy_size(x) + patches) * sizeof(float) + CACHE_LINE;
 }
 
 /* Over the border of zeros that is there. */
@@ -161,7 +156,7 @@ static void run_piece(struct gathering *w, const float *beside, int64_t first, i
 
 void conv_gathered_run(const struct conv_gathered *x, const float *image, const float *beside, float *out,
                        int64_t first, int64_t end, void *memory) {
-  float *at = (float *)(((uintptr_t)memory + LINE - 1) / LINE * LINE), *copy = at + x->levels * sum_size(x);
+  float *at = line_from(memory), *copy = at + x->levels * sum_size(x);
   struct piece_sums sums = {.at = at, .count = sum_size(x), .size = sizeof *at};
   struct gathering w = {x, image, copy, copy + copy_size(x), -1};
   memset(copy, 0, (size_t)copy_size(x) * sizeof *copy);

@@ -10,17 +10,18 @@
  * term somewhere, elements that are NaN are looked at again behind all others. */
 #include "runtime/cpu/leaf.h"
 
+#include "base/integer.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/conv_lanes.h"
 #include "kernels/cpu/piece_sums.h"
+#include "kernels/cpu/special.h"
 #include "runtime/cpu/conv_across.h"
 #include "runtime/cpu/conv_gathered.h"
 #include "runtime/cpu/conv_order.h"
 #include "runtime/cpu/conv_strips.h"
 #include "runtime/cpu/gemm.h"
-#include "runtime/cpu/patch_tiles.h"
 
 #include <string.h>
 
@@ -53,21 +54,6 @@ struct ordered_conv {
   size_t room;
   bool special; /* whether the kernel has Inf or NaN */
 };
-
-/* Whether an exponent is all ones: then 1 more goes over into the sign. Of so many numbers at a time compilers make
- * vectors. */
-#define DEFINE_SPECIAL(name, BITS, EXPONENT)                                   \
-  static bool name(const void *data, int64_t begin, int64_t end) {             \
-    enum { MANY = 256 };                                                       \
-    const BITS *x = data, one = EXPONENT & (0 - EXPONENT);                     \
-    BITS found = 0;                                                            \
-    for (; begin + MANY <= end; begin += MANY)                                 \
-      for (int i = 0; i < MANY; i++) found |= (x[begin + i] & EXPONENT) + one; \
-    for (; begin < end; begin++) found |= (x[begin] & EXPONENT) + one;         \
-    return (found & ~(EXPONENT | (EXPONENT - 1))) != 0;                        \
-  }
-DEFINE_SPECIAL(special_f32, uint32_t, UINT32_C(0x7f800000))
-DEFINE_SPECIAL(special_f64, uint64_t, UINT64_C(0x7ff0000000000000))
 
 /* w [K..., C, F] of all groups as [group, K..., F] x C, with the places from the last to the first, or as
  * [group, K..., C] x F. */
@@ -186,9 +172,7 @@ static void run_products(const struct ordered_conv *p, void *const *args, int fi
         .bottom = piece_begin(down, (int)p->blocks, (int)(block + blocks)),
         .right = along,
         .first = part * p->part,
-        .count = p->nparts > 1
-                     ? least(p->part, (p->size.k + PRODUCT_PIECE - 1) / PRODUCT_PIECE - part * p->part)
-                     : 0};
+        .count = p->nparts > 1 ? least(p->part, blocks_of(p->size.k, PRODUCT_PIECE) - part * p->part) : 0};
     gemm_run(p->gemm, &one, a, b, part_at(p, args, part));
   }
 }
@@ -203,10 +187,7 @@ static void run_join(const struct ordered_conv *p, void *const *args, int64_t be
 
 /* And what 0 beside Inf or NaN has made NaN. */
 static void run_mend(const struct ordered_conv *p, void *const *args, int64_t begin, int64_t end) {
-  const struct node *n = p->step->node;
-  const struct tensor in[] = {{n->inputs[0]->type, args[0]}, {n->inputs[1]->type, args[1]}};
-  struct tensor out = {n->type, args[2]};
-  if (is_special(p, args, begin, end)) conv_mend_gaps(n, in, &out, begin, end);
+  if (is_special(p, args, begin, end)) conv_mend_gaps(p->step->node, args, begin, end);
 }
 
 static void run_conv(void *const *args, const void *state, int stage, int first, int end) {
@@ -253,10 +234,10 @@ static struct gemm_layout layout_of(const struct ordered_conv *p) {
 
 /* Sums over pixels: parts of a power of two pieces, where that gives others something to do. */
 static void cut_sums(struct ordered_conv *p, int count) {
-  int64_t pieces = (p->size.k + PRODUCT_PIECE - 1) / PRODUCT_PIECE;
+  int64_t pieces = blocks_of(p->size.k, PRODUCT_PIECE);
   p->blocks = 1, p->part = 1;
   while (p->part * count < pieces || p->part * MOST_PARTS < pieces) p->part *= 2;
-  p->nparts = count > 1 && pieces > 1 ? (pieces + p->part - 1) / p->part : 1;
+  p->nparts = count > 1 && pieces > 1 ? blocks_of(pieces, p->part) : 1;
 }
 
 static void add_stage(struct ordered_conv *p, enum ordered_stage stage, int64_t count) {
@@ -277,7 +258,7 @@ static void cut(struct ordered_conv *p) {
   if (sums)
     cut_sums(p, count);
   else
-    p->blocks = least(down, p->gemm ? (count + s->batch - 1) / s->batch : count);
+    p->blocks = least(down, p->gemm ? blocks_of(count, s->batch) : count);
   if (p->blocks < 1) p->blocks = 1;
   int64_t units = (p->gemm ? s->batch : 1) * p->blocks * p->nparts;
   bool reads = p->wide[0] || p->wide[1];

@@ -2,6 +2,9 @@
 /* How oneDNN is told of a convolution, and which of its ways is taken: by the shape alone, and so are the bits. */
 #include "runtime/cpu/conv_plan.h"
 
+#include "base/integer.h"
+#include "base/line.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +119,6 @@ static bool create_piece(struct conv_plan *p, struct conv_piece *piece, const dn
 
 static bool create_memory(struct conv_plan *p, dnnl_primitive_desc_t made, const struct description *d,
                           const dnnl_memory_desc_t *packed) {
-  enum { LINE = 64 };
   const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
   bool sums = p->size.result == CONV_KERNEL && p->count > 1;
   void *own = p->reorder && !sums ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE;
@@ -125,10 +127,10 @@ static bool create_memory(struct conv_plan *p, dnnl_primitive_desc_t made, const
                   dnnl_success;
   for (int i = 0; good && i < p->count; i++) good = create_piece(p, &p->all[i], scratch, d, packed);
   p->packed_floats =
-      (int64_t)(dnnl_memory_desc_get_size(packed) + LINE - 1) / LINE * LINE / (int64_t)sizeof(float);
+      round_up((int64_t)dnnl_memory_desc_get_size(packed), CACHE_LINE) / (int64_t)sizeof(float);
   if (!good || !sums) return good;
   size_t bytes = (size_t)(p->count * p->packed_floats) * sizeof(float);
-  p->sums = aligned_alloc(LINE, bytes);
+  p->sums = aligned_alloc(CACHE_LINE, bytes);
   if (p->sums) memset(p->sums, 0, bytes); /* what lies between the numbers is added up, too */
   return p->sums != NULL;
 }

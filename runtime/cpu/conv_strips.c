@@ -5,6 +5,8 @@
 #include "runtime/cpu/conv_strips.h"
 
 #include "base/arena.h"
+#include "base/integer.h"
+#include "base/line.h"
 #include "kernels/cpu/piece_sums.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/patch_tiles.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 
 /* Pixels at a time, which stay in the first cache with what is copied for them; rows that are asked for ahead. */
-enum { AT_ONCE = 128, AHEAD = 16, LINE = 64 };
+enum { AT_ONCE = 128, AHEAD = 16 };
 
 struct conv_strips {
   struct patch_tiles tiles;
@@ -77,7 +79,7 @@ const struct conv_strips *conv_strips_create(struct cpu_jit *jit, struct arena *
 /* Sums and a copy of the image's lines. */
 static int64_t sum_bytes(const struct conv_strips *x) { return x->filters * x->wide * x->size; }
 size_t conv_strips_memory(const struct conv_strips *x) {
-  return (size_t)(x->levels * sum_bytes(x)) + x->tiles.room + LINE;
+  return (size_t)(x->levels * sum_bytes(x)) + x->tiles.room + CACHE_LINE;
 }
 
 struct stripping {
@@ -136,7 +138,7 @@ DEFINE_PUT(put_f64, double)
 
 void conv_strips_run(const struct conv_strips *x, const void *image, const void *beside, void *out,
                      int64_t first, int64_t end, void *memory) {
-  char *at = (char *)(((uintptr_t)memory + LINE - 1) / LINE * LINE);
+  char *at = line_from(memory);
   int64_t size = x->levels * sum_bytes(x), groups = x->tiles.patches->groups, each = x->filters * x->size;
   for (int64_t g = 0; g < groups; g++) {
     struct stripping w = {x, image, (const char *)beside + g * each, at + size, g, groups * each, {{0}}};

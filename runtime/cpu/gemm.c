@@ -17,15 +17,16 @@
 #include "runtime/cpu/gemm.h"
 
 #include "base/arena.h"
+#include "base/integer.h"
+#include "base/line.h"
 #include "kernels/cpu/dots.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/piece_sums.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/patch_tiles.h"
+#include "runtime/cpu/scratch.h"
 #include "runtime/cpu/tile.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Bytes of a row of C for which B is packed at a time, and tiles of A; tiles of a block in which sums wait. */
@@ -41,7 +42,7 @@ enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8, FEW_ROWS = 10, PAGE = 4096 };
 enum { MOST_PIXELS = 1024 };
 /* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. Of what is
  * SAME_PLACE apart the first cache holds 8 to 12 lines. */
-enum { LINE = 64, SAME_PLACE = 4096 };
+enum { SAME_PLACE = 4096 };
 
 struct gemm {
   struct product size;
@@ -62,45 +63,7 @@ struct gemm {
   const struct tile_code *tile[2][2]; /* 1: of the last rows; 1: of the last columns */
 };
 
-static int64_t up(int64_t size, int64_t to) { return blocks_of(size, to) * to; }
-
 bool gemm_can(void) { return host_vectors().fma; }
-
-/* ---- memory of a thread ---- */
-
-struct scratch {
-  size_t size;
-  _Alignas(LINE) char data[];
-};
-
-static pthread_key_t key;
-static pthread_once_t made = PTHREAD_ONCE_INIT;
-static bool has_key;
-
-static void make_key(void) { has_key = pthread_key_create(&key, free) == 0; }
-
-/* NULL if there is not enough. */
-static char *find_scratch(size_t size) {
-  pthread_once(&made, make_key);
-  struct scratch *s = has_key ? pthread_getspecific(key) : NULL;
-  if (s && s->size >= size) return s->data;
-  free(s);
-  size_t all = (sizeof *s + size + LINE - 1) / LINE * LINE;
-  s = has_key ? aligned_alloc(LINE, all) : NULL;
-  if (s) s->size = size;
-  if (has_key && pthread_setspecific(key, s) != 0) {
-    free(s);
-    s = NULL;
-  }
-  return s ? s->data : NULL;
-}
-
-void *gemm_memory(size_t size) { return find_scratch(size); }
-
-void gemm_enter(void) {
-  enum { USUAL = 3 << 20 };
-  if (gemm_can()) find_scratch(USUAL);
-}
 
 /* ---- making ---- */
 
@@ -157,18 +120,18 @@ static void choose_panels(struct gemm *g, bool few) {
   g->packs_b = p->transpose_b || (!asked && p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
   bool crowded = p->k * g->bytes % SAME_PLACE == 0 && p->m >= g->rows;
   g->packs_a = !g->at.patches && (p->transpose_a || crowded) && p->n > SEVERAL_COLUMNS * g->columns;
-  g->a_row = up(g->rows * g->bytes, LINE / 2);
+  g->a_row = round_up(g->rows * g->bytes, CACHE_LINE / 2);
   g->a_apart =
-      g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
-  g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + LINE : g->columns * g->bytes;
-  g->wide = least(WIDE / g->bytes / g->columns * g->columns, up(p->n, g->columns));
+      g->packs_a ? PRODUCT_PIECE * g->a_row + CACHE_LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
+  g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + CACHE_LINE : g->columns * g->bytes;
+  g->wide = least(WIDE / g->bytes / g->columns * g->columns, round_up(p->n, g->columns));
   g->high = g->levels ? WAITING_TILES : blocks_of(p->m, g->rows);
   g->deep = TILES * g->rows;
   g->asks = !g->at.patches && p->k >= PART / 2;
   g->part = PART;
   if (p->transpose_b && p->m <= FEW_ROWS * g->rows && !g->packs_a) g->wide = g->columns;
   if (p->transpose_b && p->m <= g->rows) g->part = SHORT_PART;
-  if (g->turned) g->wide = up(p->n, g->columns), g->high = even(g->high, WAITING_TILES);
+  if (g->turned) g->wide = round_up(p->n, g->columns), g->high = even(g->high, WAITING_TILES);
 }
 
 static void choose_patches(struct gemm *g) {
@@ -196,7 +159,8 @@ static void swap(struct gemm *g) {
  * which fill vectors: then A and C are transposed instead of it. */
 static bool pays_to_turn(const struct product *p, int64_t lanes) {
   enum { MOST_ROWS = 140 };
-  bool crowded = p->k * dtype_size(p->dtype) % SAME_PLACE == 0, filled = 4 * up(p->m, lanes) <= 5 * p->m;
+  bool crowded = p->k * dtype_size(p->dtype) % SAME_PLACE == 0,
+       filled = 4 * round_up(p->m, lanes) <= 5 * p->m;
   return p->transpose_b && p->k > 0 && !crowded && filled && p->m <= MOST_ROWS &&
          3 * p->m * (p->k + p->n) < 2 * p->n * p->k;
 }
@@ -267,7 +231,7 @@ static int64_t waiting_rows(const struct gemm *g) {
 }
 
 /* Bytes between rows of a block that waits. */
-static int64_t waiting_step(const struct gemm *g) { return g->wide * g->bytes + LINE; }
+static int64_t waiting_step(const struct gemm *g) { return g->wide * g->bytes + CACHE_LINE; }
 
 static struct sums level(const struct area *s, int64_t number) {
   const struct gemm *g = s->g;
@@ -307,7 +271,7 @@ static const char *b_at(const struct gemm *g, const char *b, int64_t k, int64_t 
 static void ask_for(const struct gemm *g, const char *b, int64_t depth, int64_t tile, int64_t tiles,
                     int64_t bytes) {
   for (int64_t k = depth * tile / tiles, end = depth * (tile + 1) / tiles; k < end; k++)
-    for (int64_t line = 0; line < bytes; line += LINE)
+    for (int64_t line = 0; line < bytes; line += CACHE_LINE)
       __builtin_prefetch(b + k * g->at.b_row * g->bytes + line, 0, 2);
 }
 
@@ -318,12 +282,12 @@ static void look_ahead(const struct area *s, int64_t first, int64_t end, int64_t
   for (int i = 0; i < s->nstrips; i++)
     tiles += times * blocks_of(s->strips[i].bottom - s->strips[i].top, s->g->rows);
   tiles *= blocks_of(s->right - s->left, s->g->columns);
-  *s->ahead = (struct ahead){s->a + begin, s->a + stop, up(blocks_of(stop - begin, tiles), LINE)};
+  *s->ahead = (struct ahead){s->a + begin, s->a + stop, round_up(blocks_of(stop - begin, tiles), CACHE_LINE)};
 }
 
 static void ask_ahead(struct ahead *a) {
   const char *stop = a->end - a->at > a->each ? a->at + a->each : a->end;
-  for (; a->at < stop; a->at += LINE) __builtin_prefetch(a->at, 0, 2);
+  for (; a->at < stop; a->at += CACHE_LINE) __builtin_prefetch(a->at, 0, 2);
 }
 
 /* All tiles of some strips, whose B begins at `b`. */
@@ -531,8 +495,7 @@ void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *
     return;
   }
   struct room room = room_of(g);
-  s.panels_b = find_scratch(room.b + room.a + room.waiting);
-  if (!s.panels_b) arena_exhausted();
+  s.panels_b = cpu_scratch(room.b + room.a + room.waiting);
   s.panels_a = s.panels_b + room.b, s.waiting = s.panels_a + room.a;
   for (; left < right; left += g->wide)
     for (int64_t unit = block->top; unit < block->bottom; unit += g->high) {

@@ -26,15 +26,11 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
 void gemm_units(const struct gemm *g, int64_t *down, int64_t *along);
 /* Units [top, bottom) x [left, right) of product `batch`; of its pieces of k `count` from `first` on, 0: all. These are
  * a part of the tree where `first` is a multiple of `count`, a power of two. Any thread, several at a time; memory that
- * it works in is the thread's: gemm_enter has made it, else the first call does, and leaves as an arena does if there
- * is none. */
+ * it works in is the thread's (scratch.h). */
 struct gemm_block {
   int64_t batch, top, bottom, left, right;
   int64_t first, count;
 };
 void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c);
-void gemm_enter(void);
-/* So much of that memory, from a multiple of 64 on, until the thread's next call; NULL: there is not enough. */
-void *gemm_memory(size_t size);
 
 #endif

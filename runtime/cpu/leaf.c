@@ -2,6 +2,8 @@
 /* Leaves that kernels/cpu computes: from a step to the function of its element type. */
 #include "runtime/cpu/leaf.h"
 
+#include "base/integer.h"
+#include "base/line.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
 
@@ -97,7 +99,6 @@ static void count_units(struct kernel_call *c, const struct node *n) {
 }
 
 void cpu_call(struct arena *a, const struct step *step, const struct leaf_functions *f, struct command *c) {
-  enum { LINE = 64 };
   const struct node *n = step->node;
   enum dtype type = (enum dtype)n->inputs[0]->type.dtype;
   int in_place = op_of(n)->in_place, count = 1;
@@ -113,7 +114,7 @@ void cpu_call(struct arena *a, const struct step *step, const struct leaf_functi
   count_units(call, n);
   count = pieces_for(cost_of(step), call->units);
   if (f->scratch) { /* a piece runs once at a time */
-    call->room = (f->scratch(call->numbers) + LINE - 1) / LINE * LINE;
+    call->room = size_round_up(f->scratch(call->numbers), CACHE_LINE);
     call->scratch = arena_alloc(a, (size_t)count * call->room);
   }
   call->pieces =

@@ -3,6 +3,8 @@
  * long lines a part. */
 #include "runtime/cpu/patch_tiles.h"
 
+#include "base/integer.h"
+
 enum { COPY = 32 << 10, LEAST_PIXELS = 64, LONG = 256 };
 
 /* Blocks of k have so many pixels of a line. */

@@ -11,10 +11,6 @@
 
 enum { MOST_STRIPS = 64 };
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
-
 struct patch_tiles {
   const struct patches *patches;
   bool transposed;

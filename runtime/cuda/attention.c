@@ -4,6 +4,7 @@
  * on sizes alone. */
 #include "runtime/cuda/leaf.h"
 
+#include "base/integer.h"
 #include "ir/ops/op_id.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static struct leaf_launch launch_of(const struct node *n, const char *name, cons
                             .types = types,
                             .nargs = n->ninputs + 1 + more,
                             .missing = op_of(n)->max_inputs - n->ninputs,
-                            .threads = s.batch * s.heads * ((length + rows - 1) / rows) * BLOCK_THREADS};
+                            .threads = s.batch * s.heads * blocks_of(length, rows) * BLOCK_THREADS};
   memcpy(how.numbers, &s, sizeof s);
   return how;
 }

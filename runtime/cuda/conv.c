@@ -4,6 +4,8 @@
  * cards of one kind. */
 #include "runtime/cuda/leaf.h"
 
+#include "base/integer.h"
+
 #include <string.h>
 
 /* As conv_tensor.cu has them: threads of a block, the most pixels that it sums beside each other, and bits of masks.
@@ -55,19 +57,11 @@ static bool is_small(const struct convolution *s) {
   return true;
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b, b = rest;
-  }
-  return a;
-}
-
 /* Rows that are so many pixels apart on an axis meet the same places of the kernel. */
 static int64_t phases_of(const struct convolution *s, int axis) {
   if (s->result == CONV_KERNEL) return 1;
   int64_t step = s->result == CONV_INPUT ? s->stride[axis] : s->input_dilation[axis];
-  return step / greatest_divisor(step, s->result == CONV_INPUT ? s->input_dilation[axis] : s->stride[axis]);
+  return step / common_divisor(step, s->result == CONV_INPUT ? s->input_dilation[axis] : s->stride[axis]);
 }
 
 /* Of a tile: the places of the kernel that its rows meet, and the bits of masks, one for each place on axes where some
@@ -82,8 +76,8 @@ static struct conv_met places_of(const struct convolution *s) {
     int64_t step = s->result == CONV_INPUT ? s->stride[i] : s->input_dilation[i], length = s->kernel[i];
     int64_t last = (s->output[i] - 1) * s->stride[i] - s->low[i] + (length - 1) * s->kernel_dilation[i];
     bool leaves = s->result == CONV_INPUT || step > 1 || s->low[i] > 0 || last >= s->input[i];
-    int64_t apart = s->result == CONV_KERNEL ? 1 : step / greatest_divisor(step, s->kernel_dilation[i]);
-    length = (length + apart - 1) / apart;
+    int64_t apart = s->result == CONV_KERNEL ? 1 : step / common_divisor(step, s->kernel_dilation[i]);
+    length = blocks_of(length, apart);
     p.count *= length;
     p.bits += leaves ? length : 0;
   }
@@ -100,10 +94,10 @@ static struct conv_tile tile(const struct convolution *s, int high, int wide) {
   int64_t rows = z.rows, phases = 1;
   for (int i = 0; i < CONV_AXES && s->result != CONV_KERNEL; i++) {
     int64_t size = s->result == CONV_INPUT ? s->input[i] : s->output[i], of = phases_of(s, i);
-    rows = rows / size * ((size + of - 1) / of);
+    rows = rows / size * blocks_of(size, of);
     phases *= of;
   }
-  struct conv_tile t = {high, wide, (z.columns + wide - 1) / wide, (rows + high - 1) / high, 0};
+  struct conv_tile t = {high, wide, blocks_of(z.columns, wide), blocks_of(rows, high), 0};
   t.count = t.across * t.down * z.groups * phases;
   return t;
 }
@@ -166,9 +160,8 @@ static struct conv_cut cut_of(const struct convolution *s, int64_t tiles, int64_
   if (count > z.depth / LEAST_PIECE) count = z.depth / LEAST_PIECE;
   if (count > MAX_PARTS / bytes) count = MAX_PARTS / bytes;
   if (s->result != CONV_KERNEL || count < 2) return (struct conv_cut){1, z.depth};
-  int64_t pixels = (z.depth + count - 1) / count;
-  pixels = (pixels + PIXELS - 1) / PIXELS * PIXELS;
-  return (struct conv_cut){(z.depth + pixels - 1) / pixels, pixels};
+  int64_t pixels = round_up(blocks_of(z.depth, count), PIXELS);
+  return (struct conv_cut){blocks_of(z.depth, pixels), pixels};
 }
 
 struct conv_call {

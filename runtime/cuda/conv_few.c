@@ -3,6 +3,8 @@
  * sizes in it. Which those are, and how the work is cut, depends on sizes alone. */
 #include "runtime/cuda/leaf.h"
 
+#include "base/integer.h"
+
 #include <string.h>
 
 /* Channels and filters of a group; pixels of a kernel's row, and of what a run of pixels sees; pixels along an axis. */
@@ -26,12 +28,9 @@ struct few {
   int64_t rows, run, take, part, seen_rows;
 };
 
-static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t floor_of(int64_t a, int64_t b) { return a >= 0 ? a / b : -up(-a, b); }
-
 /* MORE of the text. */
 static int64_t more(const struct few *f, int axis) {
-  return -f->low[axis] - floor_of(-f->low[axis], f->gap[axis]) * f->gap[axis];
+  return -f->low[axis] - floor_quotient(-f->low[axis], f->gap[axis]) * f->gap[axis];
 }
 
 /* ---- sizes ---- */
@@ -76,7 +75,7 @@ static int64_t run_of(const struct few *f, int64_t most) {
   for (int64_t run = most < MOST_RUN ? most : MOST_RUN; run > 0; run--) {
     if (run > f->out[W] && run > f->gap[W]) continue;
     if (run * f->step[W] % f->gap[W] != 0 || span(f, run) > MOST_SPAN) continue;
-    if (!best || up(f->out[W], run) * (run + 2) < up(f->out[W], best) * (best + 2)) best = run;
+    if (!best || blocks_of(f->out[W], run) * (run + 2) < blocks_of(f->out[W], best) * (best + 2)) best = run;
   }
   return best;
 }
@@ -99,7 +98,8 @@ static int64_t seen_rows(const struct few *f) {
 
 /* Numbers in shared memory; sets seen_rows. */
 static int64_t shared(struct few *f) {
-  int64_t runs = up(f->out[W], f->run), slots = up(f->columns, f->take) * up(f->take, 4) * 4;
+  int64_t runs = blocks_of(f->out[W], f->run),
+          slots = blocks_of(f->columns, f->take) * blocks_of(f->take, 4) * 4;
   int64_t wide = (runs - 1) * (f->run * f->step[W] / f->gap[W]) + span(f, f->run);
   f->seen_rows = seen_rows(f);
   int64_t tile = f->seen_rows * (wide * f->part | 1);
@@ -110,10 +110,10 @@ static int64_t shared(struct few *f) {
 
 /* As many rows as a block has threads for; channels in as few parts as there is room for. */
 static bool cut_pixels(const struct convolution *s, struct few *f) {
-  f->take = up(f->columns, up(f->columns, 8));
+  f->take = blocks_of(f->columns, blocks_of(f->columns, 8));
   f->run = run_of(f, MOST_SUMS / f->take);
   if (!f->run) return false;
-  int64_t of_row = up(f->out[W], f->run) * up(f->columns, f->take);
+  int64_t of_row = blocks_of(f->out[W], f->run) * blocks_of(f->columns, f->take);
   f->rows = BLOCK_THREADS / of_row;
   if (f->rows > s->batch * f->out[H]) f->rows = s->batch * f->out[H];
   for (; f->rows > 0; f->rows -= f->rows > 16 ? f->rows / 8 : 1)
@@ -126,17 +126,17 @@ static bool cut_pixels(const struct convolution *s, struct few *f) {
 
 /* As many rows as leave the least lanes without work. */
 static bool cut_kernel(const struct convolution *s, struct few *f) {
-  int64_t parts = up(f->columns * f->kernel[W], MOST_SUMS_OF_KERNEL), rows = s->batch * f->out[H], best = 0,
-          worst = 0;
+  int64_t parts = blocks_of(f->columns * f->kernel[W], MOST_SUMS_OF_KERNEL), rows = s->batch * f->out[H],
+          best = 0, worst = 0;
   if (parts > f->columns) return false;
-  f->take = up(f->columns, parts);
-  parts = up(f->columns, f->take);
+  f->take = blocks_of(f->columns, parts);
+  parts = blocks_of(f->columns, f->take);
   f->run = run_of(f, 8);
   int64_t roles = f->kernel[H] * f->inner * parts, lanes = BLOCK_THREADS / roles;
   if (!f->run || lanes == 0) return false;
   f->part = f->inner;
   for (f->rows = 1; f->rows <= rows && f->rows <= 64 && shared(f) <= MOST_SHARED_OF_KERNEL; f->rows++) {
-    int64_t turns = up(f->rows * up(f->out[W], f->run), lanes);
+    int64_t turns = blocks_of(f->rows * blocks_of(f->out[W], f->run), lanes);
     if (best && turns * lanes * best > worst * f->rows) continue;
     best = f->rows;
     worst = turns * lanes;
@@ -187,12 +187,12 @@ static const char *definitions(struct arena *a, const struct few *f) {
 
 /* How many pieces a kernel's rows of the output are cut into, each a multiple of a block's. */
 static int64_t pieces_of(const struct few *f, int64_t rows, int64_t bytes, int64_t *piece) {
-  int64_t count = BLOCKS / f->groups, turns = up(rows, f->rows);
+  int64_t count = BLOCKS / f->groups, turns = blocks_of(rows, f->rows);
   if (count > MAX_PARTS / bytes) count = MAX_PARTS / bytes;
   if (count > turns) count = turns;
   if (f->result != CONV_KERNEL || count < 1) count = 1;
-  *piece = up(turns, count) * f->rows;
-  return up(rows, *piece);
+  *piece = blocks_of(turns, count) * f->rows;
+  return blocks_of(rows, *piece);
 }
 
 bool cuda_leaf_conv_few(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
@@ -203,7 +203,7 @@ bool cuda_leaf_conv_few(struct cuda_engine *e, struct arena *a, const struct ste
   few_of(n, &f);
   int64_t rows = s.batch * f.out[H], count = type_count(&n->type), piece;
   int64_t pieces = pieces_of(&f, rows, 4 * count, &piece);
-  int64_t blocks = (f.result == CONV_KERNEL ? pieces : up(rows, f.rows)) * f.groups;
+  int64_t blocks = (f.result == CONV_KERNEL ? pieces : blocks_of(rows, f.rows)) * f.groups;
   struct leaf_launch how = {
       .name = "conv_few", .types = definitions(e->arena, &f), .nargs = 3, .threads = blocks * BLOCK_THREADS};
   memcpy(how.numbers, &s, sizeof s);

@@ -3,6 +3,7 @@
  * it; the lanes and pieces of a reduction are part of its order, see reduce.c. */
 #include "runtime/cuda/program.h"
 
+#include "base/integer.h"
 #include "runtime/cuda/emit.h"
 
 enum { SMALL_BLOCK = 128, COLUMNS = 32, MAX_BLOCKS = 1 << 20 };
@@ -16,10 +17,8 @@ static int64_t count(const int64_t *extents, int first, int last) {
   return n;
 }
 
-static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 static unsigned blocks(int64_t n, int64_t per_block) {
-  int64_t b = over(n, per_block);
+  int64_t b = blocks_of(n, per_block);
   return (unsigned)(b < MAX_BLOCKS ? b : MAX_BLOCKS);
 }
 
@@ -66,8 +65,9 @@ int cuda_launches(const struct kernel *k, const int64_t *sizes, struct cuda_laun
   }
   bool in_rows = cuda_sums_rows(k);
   int64_t pieces = in_rows ? row_pieces(reduced) : column_pieces(reduced);
-  out[0] = in_rows ? rows(CUDA_MAIN, results, over(over(reduced, CUDA_BATCH), pieces), (unsigned)pieces)
-                   : columns(results, over(reduced, pieces), (unsigned)pieces);
+  out[0] = in_rows
+               ? rows(CUDA_MAIN, results, blocks_of(blocks_of(reduced, CUDA_BATCH), pieces), (unsigned)pieces)
+               : columns(results, blocks_of(reduced, pieces), (unsigned)pieces);
   if (pieces == 1) return 1;
   out[1] = rows(CUDA_JOIN, results, pieces, 1);
   *scratch = (size_t)(results * pieces) * CUDA_PIECE_BYTES;

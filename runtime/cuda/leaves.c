@@ -2,6 +2,7 @@
 /* Leaves that kernels/cuda computes: from a step to the launch of the kernel of its name. */
 #include "runtime/cuda/leaf.h"
 
+#include "base/integer.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
 #include "kernels/cuda/texts.h"
@@ -75,7 +76,7 @@ struct leaf_call *cuda_leaf_call(struct cuda_engine *e, struct arena *a, const s
   if (!leaf) return NULL;
   struct leaf_call *call = arena_new(a, struct leaf_call);
   unsigned block = how->block ? (unsigned)how->block : BLOCK_THREADS;
-  int64_t blocks = (how->threads + block - 1) / block;
+  int64_t blocks = blocks_of(how->threads, block);
   *call = (struct leaf_call){
       .engine = e,
       .device = device,

@@ -8,16 +8,18 @@
  * memory, in pieces, two on their way. Between cards that do not reach each other's memory: likewise. */
 #include "runtime/cuda/engine.h"
 
+#include "base/integer.h"
+#include "base/line.h"
+
 #include <string.h>
 
 enum {
   PIECE = 1 << 20,  /* bytes that move at once */
   SMALL = 32 << 10, /* from the host: goes straight to its place */
   HUGE = 4 << 20,   /* likewise, of what is pinned already */
-  LINE = 64,
-  KEPT = 64 << 20, /* memory of the host that is no larger stays pinned: evaluations come again and again */
-  MAX_SLOTS = 64,  /* of a ring; made on need */
-  MAX_HUGE = 16,   /* of the one for what is pinned already */
+  KEPT = 64 << 20,  /* memory of the host that is no larger stays pinned: evaluations come again and again */
+  MAX_SLOTS = 64,   /* of a ring; made on need */
+  MAX_HUGE = 16,    /* of the one for what is pinned already */
 };
 
 /* --- memory --- */
@@ -288,7 +290,7 @@ static bool send_piece(void *arg, int piece) {
 /* Of equal length, as far as lines let them be. */
 static size_t piece_of(size_t bytes, size_t most) {
   size_t count = (bytes + most - 1) / most, each = (bytes + count - 1) / count;
-  return (each + LINE - 1) / LINE * LINE;
+  return size_round_up(each, CACHE_LINE);
 }
 
 static bool write_large(struct cuda_engine *e, int device, char *to, const char *from, size_t bytes) {

@@ -2,6 +2,7 @@
 /* Windows of f32 by kernels/cuda/window_fixed.cu, whose text has the sizes in it. */
 #include "runtime/cuda/leaf.h"
 
+#include "base/integer.h"
 #include "ir/ops/op_id.h"
 
 enum { MOST_SIZE = 32 }; /* elements of a window */
@@ -52,7 +53,7 @@ bool cuda_leaf_window(struct cuda_engine *e, struct arena *a, const struct step 
   bool put = n->op == OP_window_put;
   int64_t vec = w.channels % 4 == 0 ? 4 : w.channels % 2 == 0 ? 2 : 1, columns = w.output[2];
   int64_t high[2] = {w.output[0], w.output[1]};
-  for (int i = 0; put && i < 2; i++) high[i] = (w.input[i] + w.low[i] + w.stride[i] - 1) / w.stride[i];
+  for (int i = 0; put && i < 2; i++) high[i] = blocks_of(w.input[i] + w.low[i], w.stride[i]);
   if (put) columns = w.input[2];
   struct leaf_launch how = {.name = "window_fixed",
                             .types = definitions(e->arena, &w, put),

@@ -4,6 +4,8 @@
  * free; batch n lies in slot n mod ring. */
 #include "runtime/data/loader.h"
 
+#include "base/integer.h"
+#include "base/line.h"
 #include "base/thread.h"
 #include "runtime/data/reader.h"
 
@@ -13,7 +15,7 @@
 #include <string.h>
 
 /* A batch of LARGE bytes is worth memory of the options, if they have some. */
-enum { ALIGNMENT = 64, RING = 4, RING_LIMIT = 1024, LARGE = 64 << 10 };
+enum { RING = 4, RING_LIMIT = 1024, LARGE = 64 << 10 };
 
 enum slot_state { SLOT_FREE, SLOT_READY, SLOT_HELD };
 
@@ -106,7 +108,7 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
   for (int i = 0; i < ds->ncolumns && fits; i++) {
     fits =
         !__builtin_mul_overflow(type_bytes(&ds->columns[i].row), rows, &bytes[i]) && bytes[i] < INT64_MAX / 4;
-    bytes[i] = (bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    bytes[i] = round_up(bytes[i], CACHE_LINE);
     fits = fits && !__builtin_add_overflow(total, bytes[i], &total);
   }
   if (!fits || __builtin_mul_overflow(total, (int64_t)o->ring, &total) || total > INT64_MAX / 2) {
@@ -119,7 +121,7 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
     next = l->given = o->memory.alloc(o->memory.arg, (size_t)total);
   if (next)
     memset(next, 0, (size_t)total);
-  else if (content_alloc(&l->buffers, total + ALIGNMENT, "batches", LOC_NONE, d))
+  else if (content_alloc(&l->buffers, total + CACHE_LINE, "batches", LOC_NONE, d))
     next = l->buffers.map;
   else
     return false;

@@ -2,6 +2,8 @@
 /* Heaps of processes, slots of messages, and channels that are one or the library's. */
 #include "runtime/mpi/shared.h"
 
+#include "base/integer.h"
+#include "base/line.h"
 #include "runtime/mpi/watch.h"
 
 #include <fcntl.h>
@@ -17,12 +19,12 @@
 #include <unistd.h>
 
 /* No system that dgc runs on has larger pages than PAGE. */
-enum { LINE = 64, PAGE = 1 << 16, HUGE_PAGE = 2 << 20, TAGS = 1 << 16 };
+enum { PAGE = 1 << 16, HUGE_PAGE = 2 << 20, TAGS = 1 << 16 };
 
 /* Of a message from one process to another, in the heap of each: the sender writes the first two in its own, the
  * receiver the third. They count messages. */
 struct mail_slot {
-  _Alignas(LINE) _Atomic uint64_t sent;
+  _Alignas(CACHE_LINE) _Atomic uint64_t sent;
   uint64_t offset; /* in the sender's heap, of the last one */
   _Atomic uint64_t taken;
 };
@@ -56,8 +58,6 @@ static struct {
   int *neighbour;         /* by process: its place among those of its host */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
-
 static struct mail_slot *slot_of(const char *heap, int neighbour, int tag) {
   return (struct mail_slot *)(uintptr_t)(heap + PAGE) + (size_t)neighbour * TAGS + tag;
 }
@@ -72,18 +72,18 @@ static bool is_inside(const void *data) {
 static struct stretch *find_room(size_t bytes, size_t align, size_t *begin) {
   for (struct stretch *b = shared.blocks; b; b = b->next) {
     size_t end = b->next ? b->next->begin : shared.bytes;
-    *begin = round_up(b->end, align);
+    *begin = size_round_up(b->end, align);
     if (*begin <= end && bytes <= end - *begin) return b;
   }
   return NULL;
 }
 
 void *shared_alloc(size_t bytes) {
-  size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE, begin = 0;
+  size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : CACHE_LINE, begin = 0;
   if (!shared.data || bytes > shared.bytes) return NULL;
   struct stretch *b = malloc(sizeof *b);
   if (!b) return NULL;
-  bytes = round_up(bytes ? bytes : 1, align);
+  bytes = size_round_up(bytes ? bytes : 1, align);
   pthread_mutex_lock(&shared.lock);
   struct stretch *before = find_room(bytes, align, &begin);
   if (before) {
@@ -97,7 +97,7 @@ void *shared_alloc(size_t bytes) {
 
 /* Whole pages of what is free go back to the system. */
 static void give_back(size_t begin, size_t end) {
-  begin = round_up(begin, PAGE);
+  begin = size_round_up(begin, PAGE);
   end = end / PAGE * PAGE;
   if (begin < end) madvise(shared.data + begin, end - begin, MADV_REMOVE);
 }
@@ -110,7 +110,7 @@ bool shared_free(void *data) {
   while (before->next->begin != begin) before = before->next;
   struct stretch *b = before->next;
   before->next = b->next;
-  give_back(before->end, b->next ? b->next->begin : round_up(b->end, PAGE));
+  give_back(before->end, b->next ? b->next->begin : size_round_up(b->end, PAGE));
   pthread_mutex_unlock(&shared.lock);
   free(b);
   return true;
@@ -121,7 +121,7 @@ static size_t heap_bytes(size_t slots) {
   struct rlimit file;
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (pages < 1 || page < 1) return 0;
-  size_t bytes = slots + round_up((size_t)pages * (size_t)page, HUGE_PAGE);
+  size_t bytes = slots + size_round_up((size_t)pages * (size_t)page, HUGE_PAGE);
   if (getrlimit(RLIMIT_FSIZE, &file) != 0 || (file.rlim_cur != RLIM_INFINITY && file.rlim_cur < bytes))
     return 0;
   return bytes;
@@ -129,7 +129,7 @@ static size_t heap_bytes(size_t slots) {
 
 static bool make_heap(int neighbours, struct hello *mine) {
   const char *wanted = getenv("DGC_SHARED");
-  size_t slots = round_up(PAGE + (size_t)neighbours * TAGS * sizeof(struct mail_slot), HUGE_PAGE);
+  size_t slots = size_round_up(PAGE + (size_t)neighbours * TAGS * sizeof(struct mail_slot), HUGE_PAGE);
   *mine = (struct hello){.pid = getpid(), .fd = -1, .bytes = heap_bytes(slots)};
   struct stretch *first = malloc(sizeof *first);
   if (!first || !mine->bytes || neighbours < 2 || (wanted && strcmp(wanted, "off") == 0) ||

@@ -72,12 +72,6 @@ static inline char *machine_variable(const struct machine *m, const char *name) 
   return NULL;
 }
 
-static inline void machine_leaf(const struct node *n, void **args) {
-  struct tensor in[MAX_LEAF_INPUTS], out = {n->type, args[n->ninputs]};
-  for (int i = 0; i < n->ninputs; i++) in[i] = (struct tensor){n->inputs[i]->type, args[i]};
-  op_of(n)->eval(n, in, &out);
-}
-
 /* By the graph: its steps are not those of a machine. */
 static inline void machine_loop(const struct step *s, void **args) {
   struct tensor in[MAX_KERNEL_ARGS], outs[MAX_KERNEL_ARGS];
@@ -93,7 +87,7 @@ static inline void machine_step(struct machine *m, const struct step *s) {
   for (int i = 0; i < s->noperands; i++) args[i] = machine_at(m, &s->operands[i]);
   switch (s->kind) {
   case STEP_KERNEL: kernel_eval(s->kernel, args, s->sizes); break;
-  case STEP_LEAF: machine_leaf(s->node, args); break;
+  case STEP_LEAF: leaf_eval(s->node, args); break;
   case STEP_LOOP: machine_loop(s, args); break;
   case STEP_COPY:
     if (s->bytes) memmove(args[1], args[0], (size_t)s->bytes);

@@ -2,7 +2,7 @@
 /* Products on the CPU that generated code does not compute, against a naive loop. */
 #include "kernels/cpu/amx.h"
 #include "kernels/cpu/bf16.h"
-#include "runtime/cpu/matmul_pieces.h"
+#include "runtime/cpu/matmul.h"
 #include "runtime/cpu/matmul_units.h"
 #include "runtime/cpu/onednn.h"
 #include "tests/support/random.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DGC_RUNTIME_CPU_MATMUL_PIECES_H
-#define DGC_RUNTIME_CPU_MATMUL_PIECES_H
+/* Matrix products by a plain loop, of any type of numbers; the leaf itself is in leaf.h. */
+#ifndef DGC_RUNTIME_CPU_MATMUL_H
+#define DGC_RUNTIME_CPU_MATMUL_H
 
 #include "ir/ops/leaf.h"
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leaf matmul, in pieces: floats by generated code (gemm.c); bfloat16 values by the processor's units where it has
- * them; integers, and floats on a processor that does not multiply and add in one instruction, by kernels/cpu/matmul.c.
- * Of all but the second an element has the same bits however C is cut. */
-#include "runtime/cpu/matmul_pieces.h"
+/* The leaf matmul, in pieces: floats by generated code (gemm.c); bfloat16 values by AMX (matmul_amx.c), or by other
+ * units of the processor that oneDNN knows (matmul_units.c); integers, and floats on a processor that does not multiply
+ * and add in one instruction, by kernels/cpu/matmul.c. Of all but oneDNN's an element has the same bits however C is
+ * cut. */
+#include "runtime/cpu/matmul.h"
 
 #include "base/arena.h"
-#include "kernels/cpu/amx.h"
+#include "base/integer.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/matmul.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/leaf.h"
+#include "runtime/cpu/matmul_amx.h"
 #include "runtime/cpu/matmul_units.h"
 #include "runtime/cpu/onednn.h"
 
@@ -103,7 +105,7 @@ static void run_own(void *const *args, const void *state, int stage, int first, 
 /* As many blocks as pieces, where a batch is not enough. Columns are cut where what all of them read, A, need not be
  * packed again for each; else the longer side is halved. */
 static void cut_own(struct own_pieces *p, const struct product *s, int64_t count) {
-  int64_t each = (count + p->batch - 1) / p->batch;
+  int64_t each = blocks_of(count, p->batch);
   p->rows = p->columns = 1;
   if (!s->transpose_a && p->along >= each) {
     p->columns = each;
@@ -141,89 +143,7 @@ static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *
   c->pieces = &p->pieces;
 }
 
-/* ---- by AMX ---- */
-
-/* Each thread multiplies rows of C, or columns where these are more. */
-struct tile_pieces {
-  struct product size;
-  struct pieces pieces;
-  bool along;       /* columns */
-  int64_t strips;   /* of 32 of them, of each product; the last one may be less */
-  uint16_t *packed; /* B of all products, where it is the same in all turns of a loop; else NULL */
-};
-
-enum { STRIP = 32 };
-
-static struct amx_product whole_product(const struct product *s) {
-  return (struct amx_product){.m = s->m,
-                              .n = s->n,
-                              .k = s->k,
-                              .a_row = s->transpose_a ? s->m : s->k,
-                              .b_row = s->transpose_b ? s->k : s->n,
-                              .c_row = s->n,
-                              .transpose_a = s->transpose_a,
-                              .transpose_b = s->transpose_b,
-                              .packed_n = s->n};
-}
-
-static void pack_all(void *const *args, const void *state) {
-  const struct tile_pieces *p = state;
-  const struct product *s = &p->size;
-  const struct amx_product one = whole_product(s);
-  for (int64_t i = 0; i < s->batch; i++)
-    amx_pack(&one, (const uint16_t *)args[1] + i * s->k * s->n, p->packed + i * amx_packed_count(s->n, s->k));
-}
-
-static void run_strips(const struct tile_pieces *p, void *const *args, int64_t batch, int64_t first,
-                       int64_t end) {
-  const struct product *s = &p->size;
-  int64_t length = p->along ? s->n : s->m, from = first * STRIP,
-          to = end * STRIP < length ? end * STRIP : length;
-  int64_t top = p->along ? 0 : from, left = p->along ? from : 0;
-  struct amx_product one = whole_product(s);
-  *(p->along ? &one.n : &one.m) = to - from;
-  one.packed = p->packed ? p->packed + batch * amx_packed_count(s->n, s->k) : NULL;
-  one.packed_left = left;
-  const uint16_t *a = (const uint16_t *)args[0] + batch * s->m * s->k + top * (s->transpose_a ? 1 : s->k),
-                 *b = (const uint16_t *)args[1] + batch * s->k * s->n + left * (s->transpose_b ? s->k : 1);
-  void *room = gemm_memory(AMX_ROOM);
-  if (!room) arena_exhausted();
-  amx_multiply(&one, a, b, (float *)args[2] + (batch * s->m + top) * s->n + left, room);
-}
-
-static void run_tiles(void *const *args, const void *state, int stage, int first, int end) {
-  const struct tile_pieces *p = state;
-  int64_t all = p->size.batch * p->strips, at = piece_begin(all, p->pieces.count[0], first),
-          to = piece_begin(all, p->pieces.count[0], end);
-  (void)stage;
-  while (at < to) {
-    int64_t batch = at / p->strips, behind = (batch + 1) * p->strips < to ? (batch + 1) * p->strips : to;
-    run_strips(p, args, batch, at - batch * p->strips, behind - batch * p->strips);
-    at = behind;
-  }
-}
-
-/* Whether it does. */
-static bool prepare_tiles(struct arena *a, const struct product *size, bool still, struct command *c) {
-  if (!size->stored || !onednn_units_are_amx()) return false;
-  struct tile_pieces *p = arena_new(a, struct tile_pieces);
-  *p = (struct tile_pieces){.size = *size, .along = size->n > size->m};
-  p->strips = ((p->along ? size->n : size->m) + STRIP - 1) / STRIP;
-  p->pieces = (struct pieces){.run = run_tiles, .state = p, .nstages = 1, .cost = cost_of(size)};
-  p->pieces.count[0] = pieces_for(p->pieces.cost, size->batch * p->strips);
-  if (still) {
-    enum { LINE = 64 };
-    int64_t count = size->batch * amx_packed_count(size->n, size->k);
-    char *memory = arena_alloc(a, (size_t)count * sizeof *p->packed + LINE);
-    p->packed = (uint16_t *)(void *)(memory + (-(uintptr_t)memory & (LINE - 1)));
-    p->pieces.enter = pack_all;
-  }
-  c->kind = COMMAND_PIECES;
-  c->pieces = &p->pieces;
-  return true;
-}
-
-/* ---- by other units for bfloat16 ---- */
+/* ---- by units for bfloat16 that a library knows ---- */
 
 /* The order of an element's sum may be another one in a product of other sizes. So blocks, of rows of C, follow from
  * the sizes of the product alone, and are what is computed on one thread, too. Stage 0 makes operands bfloat16, and
@@ -314,12 +234,12 @@ static void unit_pieces_destroy(void *pieces) {
 /* Blocks of about equal size. */
 static void cut_units(struct unit_pieces *p) {
   const struct product *s = &p->size;
-  int64_t count = s->m / LEAST_ROWS, most = (MOST_BLOCKS + s->batch - 1) / s->batch;
+  int64_t count = s->m / LEAST_ROWS, most = blocks_of(MOST_BLOCKS, s->batch);
   if (count > most) count = most;
   if (count < 1) count = 1;
-  p->high = ((s->m + count - 1) / count + EVEN_ROWS - 1) / EVEN_ROWS * EVEN_ROWS;
+  p->high = round_up(blocks_of(s->m, count), EVEN_ROWS);
   if (p->high > s->m) p->high = s->m;
-  p->rows = (s->m + p->high - 1) / p->high;
+  p->rows = blocks_of(s->m, p->high);
 }
 
 static bool make_packed(struct unit_pieces *p) {
@@ -381,7 +301,8 @@ bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, 
                      struct diags *d) {
   struct product size = product_of(step->node);
   struct unit_pieces *p = NULL;
-  if (size.bf16 && !cpu->portable && prepare_tiles(a, &size, (step->still & 2) != 0, c)) return true;
+  if (size.bf16 && !cpu->portable && cpu_matmul_amx(a, &size, cost_of(&size), (step->still & 2) != 0, c))
+    return true;
   bool good = !size.bf16 || cpu->portable || create_unit_pieces(&size, &p);
   if (good && !p) {
     prepare_own(cpu, a, &size, c);

@@ -2,69 +2,64 @@
 /* In stages: the kernel is packed, unless it is the same in all turns of a loop and was before; units of the result are
  * computed by any thread; and where the kernel has Inf or NaN, which may have met zeros around the image, what is NaN
  * is looked at again. */
-#include "runtime/cpu/conv_tiles.h"
+#include "runtime/cpu/conv_amx.h"
 
 #include "base/arena.h"
+#include "base/line.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/conv_amx.h"
-#include "runtime/cpu/gemm.h"
+#include "kernels/cpu/special.h"
 #include "runtime/cpu/onednn.h"
+#include "runtime/cpu/scratch.h"
 
-enum tiles_stage { PACK, MULTIPLY, FINISH };
+enum amx_stage { PACK, MULTIPLY, FINISH };
 
-struct tiles_conv {
+struct amx_step {
   const struct step *step;
   struct amx_conv conv;
   struct pieces pieces;
-  enum tiles_stage first; /* what stage 0 is */
-  int64_t count;          /* of numbers of the kernel */
-  uint16_t *half;         /* the kernel as bfloat16, NULL: it is */
+  enum amx_stage first; /* what stage 0 is */
+  int64_t count;        /* of numbers of the kernel */
+  uint16_t *half;       /* the kernel as bfloat16, NULL: it is */
   uint16_t *packed;
   bool special; /* the kernel has Inf or NaN */
 };
 
-static const uint16_t *half_kernel(const struct tiles_conv *p, void *const *args) {
+static const uint16_t *half_kernel(const struct amx_step *p, void *const *args) {
   return p->half ? p->half : args[1];
 }
 
-static void pack(struct tiles_conv *p, void *const *args, int first, int end, int count) {
+static void pack(struct amx_step *p, void *const *args, int first, int end, int count) {
   const uint16_t *kernel = half_kernel(p, args);
   int64_t panels = amx_conv_panels(&p->conv);
-  if (first == 0 && p->conv.gaps) {
-    uint16_t found = 0;
-    for (int64_t i = 0; i < p->count; i++) found |= (uint16_t)((kernel[i] & 0x7f80) + 0x80);
-    p->special = found >> 15;
-  }
+  if (first == 0) p->special = p->conv.gaps && special_bf16(kernel, 0, p->count);
   amx_conv_pack(&p->conv, kernel, p->packed, piece_begin(panels, count, first),
                 piece_begin(panels, count, end));
 }
 
 /* As one piece. */
 static void pack_all(void *const *args, const void *state) {
-  struct tiles_conv *p = (struct tiles_conv *)(uintptr_t)state;
+  struct amx_step *p = (struct amx_step *)(uintptr_t)state;
   if (p->half) bf16_pack(args[1], p->half, p->count);
   pack(p, args, 0, 1, 1);
 }
 
-static void multiply(const struct tiles_conv *p, void *const *args, int first, int end, int count) {
-  void *room = p->conv.room ? gemm_memory(p->conv.room) : NULL;
-  if (p->conv.room && !room) arena_exhausted();
+static void multiply(const struct amx_step *p, void *const *args, int first, int end, int count) {
+  void *room = p->conv.room ? cpu_scratch(p->conv.room) : NULL;
   amx_conv_run(&p->conv, args[0], p->packed, args[2], piece_begin(p->conv.units, count, first),
                piece_begin(p->conv.units, count, end), room);
 }
 
-static void finish(const struct tiles_conv *p, void *const *args, int first, int end, int count) {
+static void finish(const struct amx_step *p, void *const *args, int first, int end, int count) {
   const struct node *n = p->step->node;
-  const struct tensor in[] = {{n->inputs[0]->type, args[0]}, {n->inputs[1]->type, args[1]}};
-  struct tensor out = {n->type, args[2]};
   int64_t all = type_count(&n->type);
-  if (p->special) conv_mend_gaps(n, in, &out, piece_begin(all, count, first), piece_begin(all, count, end));
+  if (p->special) conv_mend_gaps(n, args, piece_begin(all, count, first), piece_begin(all, count, end));
 }
 
 static void run(void *const *args, const void *state, int stage, int first, int end) {
-  struct tiles_conv *p = (struct tiles_conv *)(uintptr_t)state;
+  struct amx_step *p = (struct amx_step *)(uintptr_t)state;
   int count = p->pieces.count[stage];
   switch ((int)p->first + stage) {
   case PACK:
@@ -78,7 +73,7 @@ static void run(void *const *args, const void *state, int stage, int first, int 
   }
 }
 
-static void cut(struct tiles_conv *p, bool still) {
+static void cut(struct amx_step *p, bool still) {
   enum { NUMBERS_AT_ONCE = 1 << 14 };
   const struct node *n = p->step->node;
   struct pieces *s = &p->pieces;
@@ -90,8 +85,7 @@ static void cut(struct tiles_conv *p, bool still) {
   if (p->conv.gaps) s->count[s->nstages++] = pieces_for(s->cost, type_count(&n->type) / NUMBERS_AT_ONCE + 1);
 }
 
-bool cpu_conv_by_tiles(struct arena *a, const struct step *step, struct command *c) {
-  enum { LINE = 64 };
+bool cpu_conv_amx(struct arena *a, const struct step *step, struct command *c) {
   const struct node *n = step->node;
   int64_t numbers[MAX_LEAF_NUMBERS];
   if (!onednn_units_are_amx()) return false;
@@ -99,11 +93,10 @@ bool cpu_conv_by_tiles(struct arena *a, const struct step *step, struct command 
   bool stored = n->inputs[0]->type.dtype == DT_BF16;
   op_of(n)->numbers(n, numbers);
   if (!amx_conv_plan((const struct conv_numbers *)numbers, stored, &conv)) return false;
-  struct tiles_conv *p = arena_new(a, struct tiles_conv);
-  *p = (struct tiles_conv){.step = step, .conv = conv, .count = type_count(&n->inputs[1]->type)};
+  struct amx_step *p = arena_new(a, struct amx_step);
+  *p = (struct amx_step){.step = step, .conv = conv, .count = type_count(&n->inputs[1]->type)};
   if (!stored) p->half = arena_alloc(a, (size_t)p->count * sizeof *p->half);
-  char *memory = arena_alloc(a, (size_t)conv.packed * sizeof *p->packed + LINE);
-  p->packed = (uint16_t *)(void *)(memory + (-(uintptr_t)memory & (LINE - 1)));
+  p->packed = line_from(arena_alloc(a, (size_t)conv.packed * sizeof *p->packed + CACHE_LINE));
   cut(p, (step->still & 2) != 0);
   c->kind = COMMAND_PIECES;
   c->pieces = &p->pieces;
