@@ -4,27 +4,36 @@
  * The files of this folder are layers. A file includes the headers of those below it only; from the bottom:
  *
  *   session               what a session has, its calls, its errors
- *   options, model        what was asked for; the source, and the entries that it has
+ *   options               what was asked for
  *   files                 which files are read and written: no two are one
+ *   model                 the source, and the entries that it has
  *   cluster, agree        which task this process is; what it must have in common with the others
  *   forecast              how long a step is predicted to take
+ *   device_words          devices as options name them
  *   auto, strategy        the devices, and the strategy that is settled for all graphs of the model
  *   scaling               how long a step takes on so many tasks, predicted
+ *   memory_limit          what a training step computes again, to need less memory
  *   compile, devices      from an entry to its graphs; the backend that is to run them
+ *   towers                which process runs which towers
  *   module                the graph of an entry as one module, for other compilers
  *   picture               a model's stages, or a graph text's, as a page
+ *   facts, summary        what is told of a node or a model, for people and as JSON; a model's variables
  *   diff                  two graph texts, by structure
  *   opt, emit, explain, nodes
  *                         text: of graphs that were read, of the model's stages, of one node; lists of nodes
  *   run                   device memory, plans, runs
+ *   tasks                 what the tasks of a cluster did with their time
  *   worker                the step of one worker and the parameter servers, by themselves
- *   trace                 what runs took, as a file
+ *   trace, trace_summary  what runs took, as a file; what such a file says
+ *   names                 of variables in files that call them otherwise
+ *   words                 vocabularies of inputs
  *   variables, checkpoint the values of variables, for the caller and in files
- *   names, init_from      of files whose variables have other names; first values out of them
+ *   init_from             first values, out of such files
  *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens
- *   data, batches, evaluate
- *                         the files of an entry and their batches; metrics
+ *   data, batches, metrics, evaluate
+ *                         the files of an entry and their batches; what is measured of them, and over all
+ *   position              where a training that goes on stands in its data
  *   best, losses          the metric that a training watches; what it measures of its batches
  *   free                  asynchronous training in no fixed order
  *   train, predict, batch what is done with all that
@@ -35,7 +44,7 @@
  *   testing/              tests that are files
  *   inspect, dgc          files as they are; the making and the end of a session
  *
- * tools/check_layers.py refuses a circle. */
+ * tools/check_layers.py holds the files to it. */
 #ifndef DGC_SESSION_SESSION_H
 #define DGC_SESSION_SESSION_H
 

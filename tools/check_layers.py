@@ -50,14 +50,18 @@ FOREIGN = [
     (re.compile(r"cuda|nvrtc|cublas|nccl"), ("runtime/cuda/", "kernels/cuda/", "tests/simulated_cuda/", "tests/gpu/")),
     (re.compile(r"mpi\.h"), ("runtime/mpi/", "bench/")),
 ]
-# Tables, their rows, and where each name has to stand.
+# Tables, their rows, and where each name has to stand; of some tables the part that is meant.
 DOCUMENTED = [
     ("ir/strategies.def", "STRATEGY", ("docs/strategies.md", "docs/dgc.1")),
     ("passes/passes.def", "PASS", ("docs/passes.md",)),
     ("ir/ops/ops.def", "(?:OP|LEAF|KERNEL)", ("docs/stablehlo.md",)),
+    ("ir/ops/ops.def", "OP", ("docs/language.md",), r"^/\* elementwise,.*?\n\n"),
     ("tools/cli_environment.def", "SWITCH", ("docs/dgc.1",)),
     ("ir/cross_device.def", "CROSS_DEVICE", ("docs/passes.md", "docs/dgc.1")),
 ]
+# A header whose comment at its head lists the modules of its folder as layers, from the bottom.
+SHELVES = "session/session.h"
+SHELF = re.compile(r"^ \*   (\w+(?:, \w+)*)/?(?: |$)", re.M)
 MAX_LINES = 1000
 MAX_COLUMNS = 120  # of a comment: clang-format keeps code within 110
 TABLES = re.compile(r"\.(def|y)$")
@@ -265,17 +269,35 @@ class Checker:
 
     # What a table lists, people can read about.
     def documented(self):
-        for table, row, documents in DOCUMENTED:
+        for table, row, documents, *part in DOCUMENTED:
             if not os.path.exists(os.path.join(self.root, table)):
                 continue  # a part of the tree
             text = {d: self.read(d).decode() for d in documents}
-            names = re.findall(r"^%s\((\w+)" % row, self.read(table).decode(), re.M)
+            rows = self.read(table).decode()
+            rows = "".join(re.findall(part[0], rows, re.M | re.S)) if part else rows
+            names = re.findall(r"^%s\((\w+)" % row, rows, re.M)
             if not names:
                 self.fail(table, 1, "no row is %s(...)" % row)
             for name in names:
                 for document in documents:
                     if not re.search(r"\b%s\b" % name, text[document]):
                         self.fail(document, 1, "says nothing of %s, a row of %s" % (name, table))
+
+    # Each module stands in the list of its folder, above those whose headers it includes.
+    def shelves(self):
+        if not os.path.exists(os.path.join(self.root, SHELVES)):
+            return
+        folder = os.path.dirname(SHELVES)
+        names = [n for line in SHELF.findall(self.read(SHELVES).decode().split("#ifndef")[0]) for n in line.split(", ")]
+        place = {folder + "/" + name: i for i, name in enumerate(names)}
+        files = sorted(os.listdir(os.path.join(self.root, folder)))
+        for module in sorted({folder + "/" + os.path.splitext(f)[0] for f in files if f.endswith((".c", ".h"))}):
+            if module not in place:
+                self.fail(SHELVES, 1, "the layers of its folder have no %s" % os.path.basename(module))
+                continue
+            for other in sorted(self.modules.get(module, ())):
+                if place.get(other, -1) > place[module]:
+                    self.fail(module + ".c", 1, "includes %s.h, which %s has above it" % (other, SHELVES))
 
     def run(self):
         self.documented()
@@ -291,6 +313,7 @@ class Checker:
                     self.paths(path, self.read(path).decode())
         self.circles()
         self.own()
+        self.shelves()
         if self.failures:
             print("%d failures" % self.failures)
         return 1 if self.failures else 0

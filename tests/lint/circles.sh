@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Does tools/check_layers.py refuse modules that include each other, at once or through others, in headers or in
 # sources, and folders that may, and nothing else? Tags of two structs, paths that are not there, sources that do not say at their
-# head what they hold, functions of headers that one file alone uses?
+# head what they hold, functions of headers that one file alone uses, modules that the list of
+# their folder lacks, or has in another order?
 #   circles.sh PYTHON CHECK_LAYERS
 set -u
 folder=$(mktemp -d) || exit 1
@@ -92,3 +93,16 @@ echo '/* shared(1) */' >>"$folder/session/top.c"
 refused "$1" "$2" "a function that a comment alone names" "session/low.h:2: shared is used in no other file"
 echo 'int y = shared(1);' >>"$folder/session/top.c"
 "$1" "$2" "$folder" || fail "a function that another file uses is refused"
+
+shelves() { # MODULES...
+  start
+  printf '/* Layers:\n *\n' >"$folder/session/session.h"
+  for name; do printf ' *   %-21s what it is\n' "$name" >>"$folder/session/session.h"; done
+  printf ' * That is all. */\n#ifndef DGC_SESSION_SESSION_H\n' >>"$folder/session/session.h"
+}
+shelves session low "middle, top"
+"$1" "$2" "$folder" || fail "a list that has all modules in their order is refused"
+shelves session low middle
+refused "$1" "$2" "a list without a module" "session/session.h:1: the layers of its folder have no top"
+shelves session middle "low, top"
+refused "$1" "$2" "a list in another order" "session/middle.c:1: includes session/low.h, which session/session.h has above it"

@@ -14,12 +14,12 @@ check() {
     status=1
   }
 }
-# Generated ones are flex's and bison's affair.
-for header in $(find base ir frontend passes planner kernels runtime session -name '*.h' ! -path '*/generated/*'); do
+# Those of folders that meson builds, and of the tool; generated ones are flex's and bison's affair, and tests have their own.
+for header in $(find $(dirname -- */meson.build) tools -name '*.h' ! -path '*/generated/*' ! -path 'tests/*'); do
   case $header in
     runtime/cpu/*) [ -f "$llvm/llvm-c/Types.h" ] || continue ;; # a build without LLVM has none of them
   esac
-  check "$header" "$@" -x c -std=c17 -D_GNU_SOURCE -I. -I"$build" -isystem "$llvm"
+  check "$header" "$@" -x c -std=c17 -D_GNU_SOURCE -I. -Iinclude -I"$build" -isystem "$llvm"
 done
 if [ -f include/dgc.h ]; then
   check include/dgc.h "$@" -x c -std=c99 -pedantic
