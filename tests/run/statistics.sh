@@ -1,8 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: Apache-2.0
-# statistics.sh DGC SOURCE: sums over many rows beside numpy, by the Python that has it.
-set -eu
-python=$("$2/tools/oracles.sh" --find) || { echo "SKIP: no numpy: see tools/oracles.sh" && exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-"$python" -B "$2/tests/run/statistics.py" "$1" "$work"
