@@ -238,10 +238,10 @@ DGC_API bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t 
  * so, too, if it has not been done, and the notes come at its end. Nothing where there are no such files; none are
  * read where a checkpoint has been restored. DGC_MISMATCH if nothing of a file fits. */
 DGC_API enum dgc_status dgc_begin(struct dgc_session *s);
-/* Opens the data of each entry, as it would run over it, and runs nothing: what is wrong with its files' headers,
- * shapes and types is an error, and so are integers beyond those that the model expects. Whether each number fits into
- * its input's type is said as it is read. A note tells how many rows an entry has. DGC_USAGE where there is data for
- * none. */
+/* Reads the data of each entry, as it would run over it, and runs nothing: what is wrong with its files' headers,
+ * shapes and types is an error, and so are integers beyond those that the model expects, numbers that do not fit into
+ * their input's type, and images that cannot be decoded. All rows are read, once. A note tells how many an entry has.
+ * DGC_USAGE where there is data for none. */
 DGC_API enum dgc_status dgc_check_data(struct dgc_session *s);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);

@@ -96,8 +96,12 @@ static enum dgc_status check_names(struct dgc_session *s, const struct list *l) 
     else if (!equals && l->items[i] != alone && file_is_there(s, l->items[i]) && !file_is_folder(l->items[i]))
       status = session_fail(s, DGC_USAGE, "data: which input is read from %s? write --data %s=%s",
                             l->items[i], s->model->ninputs ? s->model->inputs[0].name : "NAME", l->items[i]);
-    else if (!equals && !file_is_there(s, l->items[i]))
+    else if (!equals && *l->items[i] && !file_is_there(s, l->items[i]))
       status = session_fail(s, DGC_INPUT, "cannot read %s: %s", l->items[i], strerror(errno));
+    if (!*l->items[i])
+      status = session_fail(s, DGC_USAGE, "%s: it names no file: write --%s NAME=FILE",
+                            l == &s->options.eval_data ? "eval-data" : "data",
+                            l == &s->options.eval_data ? "eval-data" : "data");
     if (equals)
       status = session_check_input(s, arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i])));
   }
@@ -276,20 +280,86 @@ void session_say_untested(struct dgc_session *s) {
             "give --eval-data NAME=FILE, or --eval-rows A:B of what it trains on");
 }
 
+/* Whether they are the same rows of the same files, read as the same type. */
+static bool same_column(const struct column *a, const struct column *b) {
+  bool same = type_equal(&a->row, &b->row) && a->npieces == b->npieces && a->rows == b->rows;
+  for (int i = 0; same && i < a->npieces; i++) {
+    const struct column_piece *p = &a->pieces[i], *q = &b->pieces[i];
+    same = strcmp(p->path, q->path) == 0 && p->source == q->source && p->rows == q->rows && p->at == q->at;
+  }
+  return same;
+}
+
+/* Whether one of the datasets, which are closed, has had all columns of ds. */
+static bool is_read(const struct dataset *ds, const struct dataset *done, int count) {
+  for (int k = 0; k < count; k++) {
+    bool all = true;
+    for (int i = 0; all && i < ds->ncolumns; i++) {
+      const struct column *had = dataset_find(&done[k], ds->columns[i].name);
+      all = had && same_column(&ds->columns[i], had);
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+struct rows_read {
+  struct dataset *data;
+  struct loader *loader;
+};
+
+static void end_rows_read(void *reading) {
+  struct rows_read *r = reading;
+  loader_destroy(r->loader);
+  dataset_close(r->data);
+}
+
+/* Reads all rows, as an epoch does: whether each number fits, and each image can be decoded. */
+static enum dgc_status read_rows(struct dgc_session *s, struct rows_read *reading) {
+  const struct dataset *ds = reading->data;
+  enum { BYTES = 1 << 20 };
+  int64_t row = 1;
+  for (int i = 0; i < ds->ncolumns; i++) {
+    int64_t bytes = type_bytes(&ds->columns[i].row);
+    row = bytes < BYTES - row ? row + bytes : BYTES;
+  }
+  struct loader_options lo = {.batch = BYTES / row, .epochs = 1};
+  if (lo.batch > ds->rows) lo.batch = ds->rows;
+  struct loader *loader = reading->loader = loader_create(s->call, ds, &lo, &s->diags);
+  const struct batch *b;
+  enum loader_status got = LOADER_ERROR;
+  bool stopped = false;
+  while (loader && !stopped && (got = loader_next(loader, &b, &s->diags)) == LOADER_BATCH) {
+    loader_release(loader, b);
+    stopped = session_stopped(s);
+  }
+  return stopped ? DGC_STOPPED : got == LOADER_END ? DGC_OK : session_unread(s);
+}
+
 static enum dgc_status check_data(struct dgc_session *s) {
   bool any = false;
-  int first = DATA_USES;
-  struct dataset *ds;
+  int first = DATA_USES, ndone = 0;
+  struct dataset *ds, done[DATA_USES];
   enum dgc_status status = s->model ? DGC_OK : session_fail(s, DGC_USAGE, "no model has been loaded");
   for (int use = 0; !status && use < DATA_USES; use++) {
     if (!entry_there(s, entries_of[use])) continue;
     if (first == DATA_USES) first = use;
     status = session_data(s, (enum data_use)use, true, &ds);
     if (status || !ds) continue;
-    diag_note(&s->diags, LOC_NONE, "%s: %lld row%s", entry_names[entries_of[use]], (long long)ds->rows,
-              ds->rows == 1 ? "" : "s");
-    dataset_close(ds);
+    struct rows_read reading = {.data = ds};
+    struct arena_guard guard;
+    arena_guard(&guard, end_rows_read, &reading);
+    done[ndone] = *ds;
+    if (!is_read(ds, done, ndone)) status = read_rows(s, &reading);
+    arena_unguard(&guard);
+    end_rows_read(&reading);
+    if (status) break;
+    int64_t rows = done[ndone++].rows;
+    diag_note(&s->diags, LOC_NONE, "%s: %lld row%s", entry_names[entries_of[use]], (long long)rows,
+              rows == 1 ? "" : "s");
     any = true;
+    if (use == DATA_TRAIN && !s->options.eval_rows && !s->options.eval_data.count && !rows_any(s, true))
+      session_say_untested(s);
   }
   if (status || any || first == DATA_USES) return status;
   status = session_data(s, (enum data_use)first, false, &ds); /* which says what there is not */

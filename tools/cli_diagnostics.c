@@ -22,13 +22,15 @@ static void put_one(FILE *f, const struct dgc_diagnostic *d) {
   fputc('}', f);
 }
 
-/* Notes and helps stand in the message before them. */
+/* Notes and helps stand in the message before them, but a note behind a note is one of its own. */
 static void put_all(FILE *f, const struct dgc_session *s) {
   struct dgc_diagnostic d = {.size = sizeof d};
-  bool noted = false;
+  bool noted = false, of_note = false;
   int i = 0;
   for (; dgc_diagnostic(s, i, &d); i++) {
-    bool is_note = i && (strcmp(d.severity, "note") == 0 || strcmp(d.severity, "help") == 0);
+    bool note = strcmp(d.severity, "note") == 0;
+    bool is_note = i && ((note && !of_note) || strcmp(d.severity, "help") == 0);
+    if (!is_note) of_note = note;
     if (is_note)
       fputs(noted ? "," : ",\"notes\":[", f);
     else if (i)

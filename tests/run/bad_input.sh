@@ -131,4 +131,43 @@ shows out 'rows.dsl: ok'
 sed '/data test/,/^  }/d' rows.dsl >plain.dsl
 quick 0 'data of predictions alone' "$dgc" check plain.dsl --data x=three.csv:1-2
 shows err 'note: predict: 2 rows'
+# Each number is looked at: of whatever type the input and the file are, in the last row, too, in memory and not, of each input.
+fits() {
+  printf 'model m() {\n  input x : %s[B]\n  predict y = x\n}\n' "$1" >fits.dsl
+  python3 -c '
+import struct, sys
+kind, bad, rows = sys.argv[1], float(sys.argv[2]), 100000
+code, size, number = {"<f8": ("d", 8, float), "<i4": ("i", 4, int), "<i8": ("q", 8, int)}[kind]
+head = ("{\"descr\": \"%s\", \"fortran_order\": False, \"shape\": (%d,), }" % (kind, rows)).ljust(117) + "\n"
+data = struct.pack("<%d%s" % (rows, code), *[number(1)] * (rows - 1), number(bad))
+open("x.npy", "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + data)
+open("x.csv", "w").write("x\n" + "1\n" * (rows - 1) + sys.argv[2] + "\n")' "$2" "$3"
+  for memory in 0 100000000; do
+    for file in x.npy x.csv; do
+      quick 1 "$3 in $1, $file" env DGC_DATA_MEMORY=$memory "$dgc" check fits.dsl --data x=$file
+      shows err "does not fit into the $1 of input 'x'"
+      quick 0 "all but that, $file" env DGC_DATA_MEMORY=$memory "$dgc" check fits.dsl --data x=$file --rows :-1
+      shows err 'note: predict: 99999 rows'
+    done
+  done
+}
+fits u8 '<i4' 300
+fits i32 '<i8' 3000000000
+fits f32 '<f8' 1e40
+quick 2 'a file without a name' "$dgc" check plain.dsl --data ''
+shows err 'data: it names no file: write --data NAME=FILE'
+quick 2 'a file without a name, of an evaluation' "$dgc" train plain.dsl --data x=three.csv:1-2 --data y=two.csv --eval-data ''
+shows err 'eval-data: it names no file: write --eval-data NAME=FILE'
+for name in x= x=three.csv:1-2, x=,three.csv:1-2; do
+  quick 1 "no name in $name" "$dgc" check plain.dsl --data "$name"
+  shows err "input 'x' is given a file without a name"
+done
+# As JSON each note is one of its own.
+quick 0 'notes as JSON' "$dgc" check rows.dsl --json --data x=three.csv:1-2 --data y=two.csv
+python3 -c '
+import json
+said = json.load(open("out"))
+notes = [d["message"] for d in said["diagnostics"] if d["severity"] == "note" and "notes" not in d]
+assert said["ok"] and {"train: 2 rows", "predict: 2 rows"} <= set(notes), said
+assert any("`data test` is not evaluated on" in n for n in notes), said' || fail "notes as JSON: $(cat out)"
 finish
