@@ -124,7 +124,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
     }
   if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes it */
   struct checkpoint_text *texts = c->texts =
-      arena_new_array(a, 16 + (size_t)words_count(s), struct checkpoint_text);
+      arena_new_array(a, 20 + (size_t)words_count(s), struct checkpoint_text);
   int *n = &c->ntexts;
   texts[(*n)++] = (struct checkpoint_text){"format", FORMAT};
   texts[(*n)++] = (struct checkpoint_text){"model", arena_strdup(a, s->model->name)};
@@ -136,6 +136,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   add_number(a, texts, n, "epoch_batch", s->position.index);
   if (s->position.rows) add_number(a, texts, n, "rows", s->position.rows);
   if (s->position.rows) add_number(a, texts, n, "shuffle", s->position.shuffle);
+  if (s->position.sample) add_number(a, texts, n, "sample", s->position.sample);
   add_best(a, texts, n, &s->best);
   words_save(s, a, texts, n);
   s->building = NULL;
@@ -241,7 +242,8 @@ static bool read_numbers(struct dgc_session *s, const struct checkpoint *c, stru
           number(c, "batch", INT64_C(1) << MOST_BATCH_BITS, &p->batch) && number(c, "step", most, &p->step) &&
           number(c, "epoch", most, &p->epoch) && number(c, "epoch_batch", most, &p->index) &&
           number(c, "rows", most, &p->rows) && number(c, "shuffle", 1, &p->shuffle) &&
-          !__builtin_mul_overflow(p->index, p->batch, &rows) && read_best(s, c, most, &out->best));
+          number(c, "sample", INT64_MAX, &p->sample) && !__builtin_mul_overflow(p->index, p->batch, &rows) &&
+          read_best(s, c, most, &out->best));
 }
 
 static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const char *path,

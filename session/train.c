@@ -482,7 +482,8 @@ static void say_idle_towers(struct dgc_session *s) {
 
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
-  session_fit_position(s, session_batch(s), t->data->rows);
+  enum dgc_status status = session_fit_position(s, session_batch(s), t->data);
+  if (status) return status;
   say_idle_towers(s);
   struct loader_options lo = {.batch = session_batch(s),
                               .shuffle = !s->options.no_shuffle,
@@ -494,7 +495,7 @@ static enum dgc_status train_over(struct training *t) {
   t->saved_step = -1; /* that was another training, which knew of no evaluation that comes first here */
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
   if (s->free) session_free_loader(s, &lo);
-  enum dgc_status status = s->free ? DGC_OK : session_shard(s, &lo);
+  status = s->free ? DGC_OK : session_shard(s, &lo);
   if (!status && !s->free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);

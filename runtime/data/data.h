@@ -128,6 +128,12 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
  * one of them is not from low to high. */
 bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d);
 
+/* A checksum that tells the rows from others: of some of them, spread over all, as the model sees them at first, and of
+ * images as they lie in their files. It does not depend on formats, nor on how rows are cut into files; rows of a
+ * function have no part in it. *all: false where files are not opened; then the sums of all processes, which have
+ * different ones, add up to it. False after an error in `d`: what should be read cannot be. */
+bool dataset_sample(const struct dataset *ds, uint64_t *sum, bool *all, struct diags *d);
+
 /* The first column that has a NaN where it lies in memory, and its first such row; NULL: none has. */
 const struct column *dataset_with_nan(const struct dataset *ds, int64_t *row);
 

@@ -225,4 +225,43 @@ within_epoch 3 --rows 0:90 --no-shuffle
 empty err
 within_epoch 2 --rows 0:100
 empty err
+within_epoch 2 --rows 100:200
+shows err 'warning: the checkpoint was made within an epoch of other data, of as many rows: this epoch begins with rows of those'
+within_epoch 3 --rows 100:200
+empty err
+# The same rows are the same in any format, in one file or several.
+cat >sampled.dsl <<'END'
+model sampled() {
+  input x : f32[B, 3]
+  var w : f32[3] = zeros()
+  train mean(square(sum(x * w, axis = 1) - 1)) with sgd(0.01)
+}
+END
+some_rows 2000 a b c >x.csv
+{ head -1 x.csv && sed -n '2,701p' x.csv; } >first.csv
+{ head -1 x.csv && sed -n '702,$p' x.csv; } >rest.csv
+gzip -k x.csv
+sampled() {
+  expect 0 "a sample: $*" "$dgc" train sampled.dsl --batch 100 --quiet --checkpoint sampled.safetensors "$@"
+}
+sampled --data x=x.csv --steps 7 --overwrite
+cp sampled.safetensors begun.safetensors
+sampled --data x=x.csv --steps 15 --resume
+cp sampled.safetensors ended.safetensors
+for file in x.csv.gz first.csv,rest.csv x.csv:1-3; do
+  cp begun.safetensors sampled.safetensors
+  DGC_DATA_MEMORY=0 sampled --data "x=$file" --steps 15 --resume
+  empty err
+  same sampled.safetensors ended.safetensors
+done
+for line in 2 2001; do
+  cp begun.safetensors sampled.safetensors
+  sed "${line}s/.*/1,2,3/" x.csv >other.csv
+  sampled --data x=other.csv --steps 15 --resume
+  shows err 'within an epoch of other data'
+done
+sed 's/^\(.*\),\(.*\),/\2,\1,/' x.csv >other.csv
+cp begun.safetensors sampled.safetensors
+sampled --data x=other.csv --steps 15 --resume
+shows err 'within an epoch of other data'
 finish
