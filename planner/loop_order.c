@@ -104,7 +104,7 @@ static void number_args(struct kernel_filling *e) {
     for (it->arg = 0; it->arg < n; it->arg++)
       if (same_access(e->args[it->arg], it)) break;
     if (it->arg < n) continue;
-    assert(n + t->nresults < MAX_KERNEL_ARGS);
+    assert(n + t->nresults < MAX_FUSED_ARGS);
     e->k.args[n].dtype = it->node->type.dtype;
     e->args[n++] = it;
   }
@@ -288,7 +288,7 @@ _Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN,
 static struct segments choose_segments(const struct nest *t, const struct kernel *k) {
   int64_t extents[MAX_RANK], elements = 1;
   int naxes = 0;
-  if (t->nreduce == 0 || k->reduce != REDUCE_SUM) return (struct segments){1, 1};
+  if (t->nreduce == 0 || k->reduce != REDUCE_SUM || !kernel_splits(k)) return (struct segments){1, 1};
   for (int i = 0; i < t->nloops; i++) {
     if (!t->reduced[i]) continue;
     elements *= t->extent[i];

@@ -18,9 +18,10 @@ enum kernel_kind { KERNEL_MAP, KERNEL_REDUCE };
 enum reduce_op { REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ARGMAX, REDUCE_ARGMIN };
 enum stride_class { STRIDE_ZERO, STRIDE_ONE, STRIDE_ANY }; /* along the vector loop, in elements */
 
-#define MAX_KERNEL_ARGS    24
+#define MAX_FUSED_ARGS     24 /* of a kernel of a plan; a split of it has its sums beside them */
 #define MAX_KERNEL_RESULTS 8
 #define MAX_KERNEL_SUMS    4
+#define MAX_KERNEL_ARGS    (MAX_FUSED_ARGS + MAX_KERNEL_SUMS)
 
 struct kernel_arg {
   uint8_t dtype;

@@ -75,9 +75,13 @@ static void make_join(struct arena *a, const struct kernel *k, struct kernel *ou
   out->hash = other_hash(k, 2);
 }
 
+bool kernel_splits(const struct kernel *k) {
+  if (k->kind != KERNEL_REDUCE || kernel_is_arg(k) || k->nargs > MAX_FUSED_ARGS) return false;
+  return !k->narrow && (!beside(k) || k->vector == kept_of(k) - 1);
+}
+
 bool kernel_split(struct arena *a, const struct kernel *k, struct split *out) {
-  if (k->kind != KERNEL_REDUCE || kernel_is_arg(k) || k->nargs + k->nsums >= MAX_KERNEL_ARGS) return false;
-  if (k->narrow || (beside(k) && k->vector != kept_of(k) - 1)) return false;
+  if (!kernel_splits(k)) return false;
   make_segment(a, k, &out->segment);
   make_join(a, k, &out->join);
   return true;

@@ -20,9 +20,11 @@ enum { MOST_SEGMENTS = 1024, LEAST_SEGMENT = 256 };
 /* Of a sum over `elements` elements for each chain of additions, `naxes` axes of which may be cut, the first first. */
 struct segments segments_of(int64_t elements, const int64_t *extents, int naxes);
 
+/* Whether k has these two kernels; one that has not is never launched in segments. */
+bool kernel_splits(const struct kernel *k);
 /* The two kernels, in `a`. `segment` has the loops, inputs and mapped outputs of `k`; in the place of its other outputs
  * it writes its sums. `join` has the kept loops and one over the segments, the inputs, the sums as further inputs, and
- * the outputs of `k` that are not mapped. False where they would have too many arguments, or where lanes of k run along
+ * the outputs of `k` that are not mapped. False where lanes of k run along
  * kept loops but not the last one, or along some few elements (`narrow`). */
 struct split {
   struct kernel segment, join;

@@ -206,7 +206,7 @@ static void make_fused(struct builder *b, int group) {
   const struct fusion *f = b->f;
   const struct node *root = f->groups[group].root;
   struct graph *body = graph_create(b->g->arena, root->name, b->g->diags);
-  struct node *inputs[MAX_KERNEL_ARGS];
+  struct node *inputs[MAX_FUSED_ARGS];
   int ninputs = make_body_inputs(b, group, body, inputs);
   for (int m = f->groups[group].members; m != NOWHERE; m = f->members[m].next_in_group)
     make_inner(b, group, body, f->members[m].node, f->members[m].result);

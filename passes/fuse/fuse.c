@@ -92,7 +92,7 @@ static bool add_use(struct fusion *f, struct group *g, struct group_use u) {
     const struct group_use *have = &g->uses[i];
     if (have->node == u.node && have->view == u.view && have->inside == u.inside) return true;
   }
-  if (g->nuses == MAX_KERNEL_ARGS) return false;
+  if (g->nuses == MAX_FUSED_ARGS) return false;
   if (g->nuses == g->uses_cap) add_room(f, g);
   g->uses[g->nuses++] = u;
   return true;
@@ -219,7 +219,7 @@ static bool join(struct fusion *f, const struct node *n, int group, bool result)
   }
   if (count == 0 || (count > 1 && !node_is_strided(n) && !is_cheap(f, n))) return false;
 
-  struct group_use before[MAX_KERNEL_ARGS];
+  struct group_use before[MAX_FUSED_ARGS];
   int nuses = g->nuses;
   memcpy(before, g->uses, (size_t)nuses * sizeof *before);
   g->nuses = 0;
@@ -228,7 +228,7 @@ static bool join(struct fusion *f, const struct node *n, int group, bool result)
   bool fits = true;
   for (int i = 0; i < nuses && fits; i++)
     if (before[i].node == n) fits = add_inputs(f, g, n, before[i]);
-  if (!fits || g->nuses + g->nresults + result > MAX_KERNEL_ARGS) {
+  if (!fits || g->nuses + g->nresults + result > MAX_FUSED_ARGS) {
     memcpy(g->uses, before, (size_t)nuses * sizeof *before);
     g->nuses = nuses;
     return false;
@@ -347,7 +347,7 @@ static bool join_sums(struct fusion *f, const struct node *n, const struct closu
     if (is_of_other_tower(f, g, n)) continue;
     if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
     if (has_to_wait(g) || !loads_same(f, g, true, c)) continue;
-    if (g->nuses + g->nresults + 2 > MAX_KERNEL_ARGS || !add_use(f, g, u)) continue;
+    if (g->nuses + g->nresults + 2 > MAX_FUSED_ARGS || !add_use(f, g, u)) continue;
     add_member(f, f->sums[i], n, true);
     return true;
   }
@@ -419,7 +419,7 @@ static bool join_beside(struct fusion *f, const struct node *n, const struct rea
     if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
     if ((f->latest && in_turn(f, g, n)) || !loads_same(f, g, false, &c)) continue;
     int nuses = g->nuses;
-    if (add_inputs(f, g, n, (struct group_use){0}) && g->nuses + g->nresults + 1 <= MAX_KERNEL_ARGS) {
+    if (add_inputs(f, g, n, (struct group_use){0}) && g->nuses + g->nresults + 1 <= MAX_FUSED_ARGS) {
       add_member(f, i, n, true);
       return true;
     }

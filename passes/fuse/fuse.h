@@ -31,7 +31,7 @@ struct group {
   int latest, due;        /* of all members, see fusion */
   uint32_t seen;          /* the node + 1 whose readers were counted last */
   int members;            /* index into fusion.members, ascending by node */
-  struct group_use *uses; /* most groups have few: room for uses_cap, MAX_KERNEL_ARGS at most */
+  struct group_use *uses; /* most groups have few: room for uses_cap, MAX_FUSED_ARGS at most */
   int uses_cap;
 };
 

@@ -237,7 +237,7 @@ void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, 
   if (k->vector < k->rank - k->nreduce && rng_chance(r, 50)) k->strip = 1 << rng_below(r, 3);
   k->noutputs = 1 + rng_below(r, 3);
   if (kind == KERNEL_REDUCE && sums > 1) k->nmapped = rng_below(r, k->noutputs + 1);
-  k->nargs = k->noutputs + rng_below(r, 5);
+  k->nargs = rng_chance(r, 4) ? MAX_FUSED_ARGS : k->noutputs + rng_below(r, 5);
   k->nparams = rng_below(r, 3);
   k->name = "sample";
   random_extents(r, k, s->sizes);
