@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of kernels of bfloat16 convolutions by AMX: sums over pixels, added up in f32. */
+/* Gradients of kernels of bfloat16 convolutions by AMX: sums over pixels, added up in f32. On x86-64 Linux alone. */
 #ifndef DGC_KERNELS_CPU_CONV_AMX_SUMS_H
 #define DGC_KERNELS_CPU_CONV_AMX_SUMS_H
 

@@ -11,6 +11,8 @@
 #include "runtime/cpu/onednn.h"
 #include "runtime/cpu/scratch.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+
 struct amx_sums {
   const struct step *step;
   const struct conv_amx_sums *way;
@@ -108,3 +110,12 @@ bool cpu_conv_amx_sums(struct arena *a, const struct step *step, struct command 
   c->pieces = &p->pieces;
   return true;
 }
+
+#else
+
+bool cpu_conv_amx_sums(struct arena *a, const struct step *step, struct command *c) {
+  (void)a, (void)step, (void)c;
+  return false;
+}
+
+#endif
