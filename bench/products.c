@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products of f32 by code of our own against the library's: bench_products [ROUNDS [WORD]], of all shapes or
- * of those whose description has the word. Both on this thread, one after the other in each round, as other work
- * comes and goes: of each shape the least times, the rate that they are, and our time over the library's: the least
- * ones', and the median of the rounds'. */
+/* Matrix products of f32 by code of our own against the library's: bench_products [ROUNDS [WORD [MEGABYTES]]], of all
+ * shapes or of those whose description has the word. With MEGABYTES there are as many copies of the operands as take
+ * so much memory, and each call takes the next one, so that what a cache cannot hold comes from memory. Both on this
+ * thread, one after the other in each round, as other work comes and goes: of each shape the least times, the rate
+ * that they are, and our time over the library's: the least ones', and the median of the rounds'. */
 #include "base/arena.h"
 #include "base/clock.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/onednn.h"
+#include "runtime/host_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +83,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static float *numbers(int64_t count) {
-  float *x = aligned_alloc(64, ((size_t)count * sizeof *x + 127) / 64 * 64);
+  float *x = host_alloc(((size_t)count * sizeof *x + 127) / 64 * 64);
   if (!x) exit(3);
   for (int64_t i = 0; i < count; i++) x[i] = (float)(i * 37 % 101 - 50) / 50;
   return x;
@@ -101,13 +103,24 @@ struct library {
   dnnl_memory_t a, b, c, scratch;
 };
 
+enum { MOST_COPIES = 4096 };
+
 struct pair {
   const struct shape *shape;
   const struct gemm *own;
   struct library library;
   const float *a, *b;
   float *c[2];
+  const float *all_a[MOST_COPIES], *all_b[MOST_COPIES];
+  float *all_c[MOST_COPIES][2];
+  int copies, now;
 };
+
+static void take_copy(struct pair *p) {
+  p->now = (p->now + 1) % p->copies;
+  p->a = p->all_a[p->now], p->b = p->all_b[p->now];
+  for (int i = 0; i < 2; i++) p->c[i] = p->all_c[p->now][i];
+}
 
 static void done(dnnl_status_t status) {
   if (status != dnnl_success) exit(3);
@@ -189,21 +202,26 @@ static void run_library(const struct pair *p) {
   }
 }
 
-static double time_of(const struct pair *p, void (*run)(const struct pair *), int times) {
+static double time_of(struct pair *p, void (*run)(const struct pair *), int times) {
   double start = clock_seconds();
-  for (int i = 0; i < times; i++) run(p);
+  for (int i = 0; i < times; i++) take_copy(p), run(p);
   return (clock_seconds() - start) / times;
 }
 
-static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s, int rounds,
+static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s, int rounds, int64_t bytes,
                     struct diags *d) {
   struct product size = {DT_F32, s->batch, s->m, s->n, s->k, s->ta, s->tb, false, false};
-  struct pair p = {.shape = s, .own = gemm_create(jit, a, &size, NULL)};
+  static struct pair p;
+  p = (struct pair){.shape = s, .own = gemm_create(jit, a, &size, NULL)};
   if (wants_primitive(s)) make_primitive(&p.library, s);
   if (!cpu_jit_finish(jit, d)) exit(3);
-  float *x = numbers(s->batch * s->m * s->k), *y = numbers(s->batch * s->k * s->n);
-  p.a = x, p.b = y;
-  for (int i = 0; i < 2; i++) p.c[i] = numbers(s->batch * s->m * s->n);
+  int64_t each = 4 * s->batch * (s->m * s->k + s->k * s->n + 2 * s->m * s->n);
+  do {
+    int n = p.copies++;
+    p.all_a[n] = numbers(s->batch * s->m * s->k), p.all_b[n] = numbers(s->batch * s->k * s->n);
+    for (int i = 0; i < 2; i++) p.all_c[n][i] = numbers(s->batch * s->m * s->n);
+  } while (p.copies < MOST_COPIES && (p.copies + 1) * each <= bytes);
+  take_copy(&p);
   double *own = arena_new_array(a, (size_t)rounds, double),
          *library = arena_new_array(a, (size_t)rounds, double);
   double *ratio = arena_new_array(a, (size_t)rounds, double);
@@ -223,7 +241,10 @@ static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s,
   printf("%-22s %9.1f %9.1f %7.1f %7.1f %7.2f %7.2f  %s\n", text, 1e6 * own[0], 1e6 * library[0],
          giga / own[0], giga / library[0], own[0] / library[0], ratio[rounds / 2], s->what);
   destroy_library(&p.library);
-  free(x), free(y), free(p.c[0]), free(p.c[1]);
+  for (int n = 0; n < p.copies; n++) {
+    host_free((void *)(uintptr_t)p.all_a[n]), host_free((void *)(uintptr_t)p.all_b[n]);
+    host_free(p.all_c[n][0]), host_free(p.all_c[n][1]);
+  }
 }
 
 int main(int argc, char **argv) {
@@ -231,13 +252,14 @@ int main(int argc, char **argv) {
   struct diags d;
   diags_init(&d, a);
   int rounds = argc > 1 ? atoi(argv[1]) : 200;
+  int64_t bytes = argc > 3 ? INT64_C(1000000) * atoi(argv[3]) : 0;
   struct cpu_jit *jit = cpu_jit_create(&d);
   if (!jit || !gemm_can() || rounds < 1 || rounds > MOST_ROUNDS) return 3;
   cpu_thread_init();
   printf("%-22s %9s %9s %7s %7s %7s %7s\n", "shape", "us, own", "library", "GF/s", "library", "least",
          "median");
   for (int i = 0; i < NSHAPES; i++)
-    if (argc < 3 || strstr(shapes[i].what, argv[2])) measure(jit, a, &shapes[i], rounds, &d);
+    if (argc < 3 || strstr(shapes[i].what, argv[2])) measure(jit, a, &shapes[i], rounds, bytes, &d);
   cpu_jit_destroy(jit);
   arena_destroy(a);
 }
