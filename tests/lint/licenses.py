@@ -4,7 +4,7 @@
 
 On its first line, behind `#!` on its second. Of programs in dgc's language it is the last one: lines of theirs are quoted.
 Texts, and what tests read and compare, are data; LICENSE holds for them as for all. --add writes the line where it
-lacks."""
+lacks. A script NAME.py that writes NAME.def beside it writes that line, too."""
 import os
 import re
 import sys
@@ -48,6 +48,9 @@ def main(root, adds):
             path = os.path.join(folder, file)
             relative = os.path.relpath(path, root)
             lines = lines_of(path) if os.path.isfile(path) and os.path.getsize(path) < 1 << 20 else []
+            if os.path.exists(re.sub(r"\.py$", ".def", path)) and file.endswith(".py") and "/* " + LINE not in "\n".join(lines):
+                print("%s: what it writes lacks `/* %s */`" % (relative, LINE))
+                failures += 1
             at = where(relative, lines)
             if at is not None and lines and LINE not in "".join(lines[at:at + 1]):
                 comment = "/* %s */" if re.search(r"\.(c|h|cpp|hpp|def|l|y|cu|cuh)$", file) else "# %s"

@@ -75,6 +75,7 @@ def ints(text, default, n):
     return [int(t) for t in text.split(",")] if text else [default] * n
 
 
+print("/* SPDX-License-Identifier: Apache-2.0 */")
 print("/* CONV(input, kernel, strides, low, high, input dilation, kernel dilation, groups, output, then check sums of output and\n"
       " * gradients, of numbers and with a NaN in input and upstream gradient, where there are neither strides nor dilation).\n"
       " * Written by conv.py with JAX " + jax.__version__ + ". */")

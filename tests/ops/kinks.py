@@ -226,7 +226,8 @@ def main():
     if isinstance(tf, Absent):
         return "kinks.py needs TensorFlow"
     wrong = 0
-    print("""/* Functions at their kinks and poles, by TensorFlow %s and JAX %s in f64. kinks.py writes this.
+    print("""/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions at their kinks and poles, by TensorFlow %s and JAX %s in f64. kinks.py writes this.
  *
  * KINK(name, expression, whose, columns, x, z, y, gradient by x, gradient by z) of the sum of y; columns: of x, 0 if
  * it has one axis; z is NONE in functions of x alone. */""" % (tf.__version__, jax.__version__))

@@ -99,6 +99,7 @@ def pytorch(x, size, strides, pads, dilation):
     return back(y), back(x.grad)
 
 
+print("/* SPDX-License-Identifier: Apache-2.0 */")
 print("/* WINDOW(input, window, strides, low, high, input dilation, window dilation, windows, then check sums of\n"
       " * window_sum, its gradient, window_max, its gradient, and the last two with NaN in the input where there is\n"
       " * no padding). Written by window.py with JAX " + jax.__version__ + ", of dilated maxima PyTorch " +

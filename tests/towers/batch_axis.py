@@ -105,6 +105,7 @@ MODELS = {
     "norm": (norm, {"s": (3,), "w": (3, 2)}),
     "flat": (flat, {"w": (3, 2)}),
 }
+print("/* SPDX-License-Identifier: Apache-2.0 */")
 print("/* NUMBERS(model, its loss and what a step of SGD with rate 1 leaves: the sum of (i + 1) v[i] of each variable), by")
 print(" * batch_axis.py. */")
 for name, (f, shapes) in MODELS.items():

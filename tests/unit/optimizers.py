@@ -153,7 +153,8 @@ def differs(text, step, make):
 
 def main():
     keras, wrong = keras_rows(), 0
-    print("""/* ROW(optimizer, steps done before, what f64[4] of zeros is after ten steps), by optimizers.py. The gradient of
+    print("""/* SPDX-License-Identifier: Apache-2.0 */
+/* ROW(optimizer, steps done before, what f64[4] of zeros is after ten steps), by optimizers.py. The gradient of
  * element i in step t of the ten is ((7 t + 3 i) % 11 - 3) / 8. */""")
     for text, done, step in ROWS:
         if keras and text in keras and done == 0:
