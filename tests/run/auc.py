@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""auc and auc_pr of batches of several sizes, on one device and several, beside the same of all rows in numpy: auc.py DGC FOLDER. Of
+"""auc and auc_pr of batches of several sizes, on one device and several, beside the same of all rows in numpy: auc.py DGC. Of
 scores that no threshold lies between it is the share of pairs that are in order."""
 import json
-import os
 import subprocess
-import sys
 
 import numpy as np
 
-DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
-failures = 0
+import checks
+
 
 
 def curve(scores, label, weights, thresholds):
@@ -46,32 +44,29 @@ def pairs(scores, label, weights, thresholds):
 
 
 def check(what, wants, scores, label, weights=None, thresholds=200, kind="f32", of="auc"):
-    global failures
-    folder = FOLDER + "/"
     rows = ", ".join(["B", *map(str, scores.shape[1:])])
     scores = scores.astype(np.float32 if kind == "f32" else np.float64)
-    np.save(folder + "s.npy", scores)
-    np.save(folder + "y.npy", label)
+    np.save("s.npy", scores)
+    np.save("y.npy", label)
     arguments = f"s, y, {thresholds}"
     text = f"model m {{\n  input s : {kind}[{rows}]\n  input y : {'u8' if label.dtype == bool else 'i32'}[{rows}]\n"
-    data = ["--data", f"s={folder}s.npy", "--data", f"y={folder}y.npy"]
+    data = ["--data", f"s=s.npy", "--data", f"y=y.npy"]
     if weights is not None:
-        np.save(folder + "w.npy", weights.astype(scores.dtype))
+        np.save("w.npy", weights.astype(scores.dtype))
         text += f"  input w : {kind}[{rows}]\n"
         arguments += ", w"
-        data += ["--data", f"w={folder}w.npy"]
+        data += ["--data", f"w=w.npy"]
     if label.dtype == bool:
         arguments = arguments.replace("y", "y == 1")
-    open(folder + "m.dsl", "w").write(text + f"  metric auc = {of}({arguments})\n}}\n")
+    open("m.dsl", "w").write(text + f"  metric auc = {of}({arguments})\n}}\n")
     want = wants(scores, label.astype(float), np.ones(scores.shape) if weights is None else weights, thresholds)
     for batch, devices in ((len(scores), "cpu:0"), (1, "cpu:0"), (7, "cpu:0"), (8, "cpu:0-2")):
-        done = subprocess.run([DGC, "eval", folder + "m.dsl", *data, "--batch", str(batch), "--devices", devices, "--json"],
+        done = subprocess.run([checks.dgc, "eval", "m.dsl", *data, "--batch", str(batch), "--devices", devices, "--json"],
                               stdout=subprocess.PIPE, check=True)
         got = json.loads(done.stdout)["auc"]
         got = np.nan if got is None else got
-        if not (np.isnan(got) and np.isnan(want) or abs(got - want) <= 1e-6):
-            failures += 1
-            print(f"FAILED: {what}, batch {batch} on {devices}: {got}, not {want}")
+        same = np.isnan(got) and np.isnan(want) or abs(got - want) <= 1e-6
+        checks.check(same, f"{what}, batch {batch} on {devices}: {got}, not {want}")
 
 
 rng = np.random.default_rng(0)
@@ -104,4 +99,4 @@ check("precision over recall, places", keras_pr, scores.reshape(20, 3), label.re
 check("precision over recall, 0 and 1", keras_pr, np.round(scores), label == 1, of="auc_pr")
 check("precision over recall, ones alone", keras_pr, scores, np.ones(60, np.int32), of="auc_pr")
 check("precision over recall, zeros alone", keras_pr, scores, np.zeros(60, np.int32), of="auc_pr")
-sys.exit(failures > 0)
+checks.finish()

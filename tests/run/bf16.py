@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Products of bfloat16, in the CPU's units and without them, beside numpy, which rounds by ml_dtypes and adds up in f64:
-bf16.py DGC FOLDER. The folder is for its files.
+bf16.py DGC
 
 Each result may be off by as many roundings to f32 as it has terms; what is below 2^-126 may be lost from each. Zeros, subnormals,
 infinities, NaN, ties and numbers that round to infinity are among the operands. Where the CPU has units for it, the order of their sums
@@ -9,22 +9,14 @@ must show: a way that is never taken would agree with everything."""
 import json
 import os
 import subprocess
-import sys
 
 from bfloat16 import LEAST, np, read, rounded, write_f32
+from checks import check, dgc, finish
 
-DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
-failures = []
-
-
-def check(good, what):
-    if not good:
-        failures.append(what)
-        print("FAILED:", what)
 
 
 def run(units, *args, **env):
-    r = subprocess.run([DGC, *args], capture_output=True, text=True, timeout=600,
+    r = subprocess.run([dgc, *args], capture_output=True, text=True, timeout=600,
                        env={**os.environ, "DGC_BF16_UNITS": units, "NO_COLOR": "1", **env})
     if r.returncode:
         print(r.stderr)
@@ -225,7 +217,7 @@ def profiled(units):
     """Who computes convolutions and products, as a profile says it; by depth in loops: {("conv by oneDNN", 0)}."""
     with open("profiled.dsl", "w") as f:
         f.write(PROFILED)
-    done = subprocess.run([DGC, "bench", "profiled.dsl", "--profile", "--devices", "cpu:0", "--threads", "1", "--batch", "64", "--steps", "2",
+    done = subprocess.run([dgc, "bench", "profiled.dsl", "--profile", "--devices", "cpu:0", "--threads", "1", "--batch", "64", "--steps", "2",
                            "--json"], stdout=subprocess.PIPE, check=True, env={**os.environ, "DGC_BF16_UNITS": units})
     lines = json.loads(done.stdout)["lines"]
     return {(line["how"], line["depth"]) for line in lines if line["how"].split()[0] in ("conv", "matmul")}
@@ -245,7 +237,6 @@ def profiles(words, units):
 
 
 def main():
-    os.chdir(FOLDER)
     rng = np.random.default_rng(11)
     differ = list(products(rng)) + list(convolutions(rng))
     gradients(rng, 96)
@@ -261,8 +252,7 @@ def main():
         check(not any(differ), "units of a CPU that has none")
         print("SKIP: this CPU has no units for bfloat16: both ways are those of f32")
     profiles(words, units)
-    print(len(failures), "failures")
-    sys.exit(len(failures) > 0)
+    finish()
 
 
 main()

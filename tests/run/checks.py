@@ -5,7 +5,8 @@ import os
 import sys
 import tempfile
 
-dgc, samples, *others = map(os.path.abspath, sys.argv[1:])
+dgc, *others = map(os.path.abspath, sys.argv[1:])
+samples, *others = others or [""]
 folder = tempfile.TemporaryDirectory()
 os.chdir(folder.name)
 model = os.path.join(samples, "digits.dsl")

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """nn.running_norm: means and deviations of the rows that were trained on, and of no others, beside numpy's of the same rows; on one
-device and several, in batches of several sizes, stopped and gone on with, with NaN and columns that do not change: fitted.py DGC FOLDER."""
-import os
+device and several, in batches of several sizes, stopped and gone on with, with NaN and columns that do not change: fitted.py DGC."""
 import subprocess
-import sys
 
 import numpy as np
 
-DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
+from checks import check, dgc, finish
+
 MODEL = """use nn
 model m() {
   input x : %s[B, %s]
@@ -21,18 +20,10 @@ model m() {
 }
 """
 TRAINED, ALL = 80, 101
-failures = 0
-
-
-def check(good, *what):
-    global failures
-    if not good:
-        failures += 1
-        print("FAILED:", *what)
 
 
 def run(*args):
-    return subprocess.run([DGC, *args], capture_output=True, text=True)
+    return subprocess.run([dgc, *args], capture_output=True, text=True)
 
 
 def want(x, epsilon=1e-7):
@@ -61,7 +52,6 @@ def compare(what, x, near):
             check(off <= near, what, batch, *more, *parts, "off by", off)
 
 
-os.chdir(FOLDER)
 rng = np.random.default_rng(0)
 table = rng.normal([1000, -2, 0.001], [3, 1, 0.0005], (ALL, 3))
 compare("f32", table.astype(np.float32), 1e-4)  # 1000 has a place of 6e-5, a fifty thousandth of the deviation
@@ -77,4 +67,4 @@ with open("m.dsl", "w") as f:
     f.write(MODEL % ("f64", "3", [1], "f64"))
 got = run("train", "m.dsl", "--epochs", "1", "--batch", "16", "--quiet", "--overwrite", "--checkpoint", "c.safetensors")
 check(got.returncode == 0, "a column without a number", got.stderr)
-sys.exit(failures > 0)
+finish()

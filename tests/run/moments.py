@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""moments(x, axis) of f32 beside numpy's sums in f64: moments.py DGC FOLDER. The folder is for its files.
+"""moments(x, axis) of f32 beside numpy's sums in f64: moments.py DGC.
 
 Data that a sum of squares loses: a large mean with a tiny variance, one number that is far from all others, in the slice that
 is taken as a guess and elsewhere, a slice that is unlike the rest, all alike. The variance may be off by the roundings of a sum
@@ -11,12 +11,11 @@ Then moments of each tower's own rows, of f32 and of f64: what states with an ag
 two, three uneven ones and more than rows, beside numpy's of the rows of each."""
 import os
 import subprocess
-import sys
 
 import needs
+from checks import check, dgc, finish
 
 (np,) = needs.modules("numpy")
-DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 EPSILON = 2.0**-24
 ROWS, HIGH, WIDE, CHANNELS = 40, 12, 9, 7
 MODEL = """model two {
@@ -35,13 +34,6 @@ MODEL = """model two {
   train mean(x * w) with sgd(rate = 0.0)
 }
 """
-failures = []
-
-
-def check(good, what):
-    if not good:
-        failures.append(what)
-        print("FAILED:", what)
 
 
 def cases():
@@ -65,7 +57,7 @@ def cases():
 
 
 def read(path):
-    subprocess.run([DGC, "checkpoint", "to-npz", path, "-o", "out.npz"], check=True, capture_output=True, timeout=600)
+    subprocess.run([dgc, "checkpoint", "to-npz", path, "-o", "out.npz"], check=True, capture_output=True, timeout=600)
     with np.load("out.npz") as z:
         return {name: z[name] for name in z.files}
 
@@ -74,7 +66,7 @@ def run(*args):
     for path in "out.safetensors", "out.npz":
         if os.path.exists(path):
             os.remove(path)
-    r = subprocess.run([DGC, "train", "m.dsl", "--data", "x=x.npy", "--batch", str(ROWS), "--epochs", "1", "--checkpoint",
+    r = subprocess.run([dgc, "train", "m.dsl", "--data", "x=x.npy", "--batch", str(ROWS), "--epochs", "1", "--checkpoint",
                         "out.safetensors", *args], capture_output=True, text=True, timeout=600)
     check(r.returncode == 0, f"{args}: {r.stderr}")
     return read("out.safetensors") if r.returncode == 0 else {}
@@ -182,7 +174,6 @@ def own():
                 check_own(f"{kind} {name}", x, towers, got, np.finfo(dtype).eps / 2)
 
 
-os.chdir(FOLDER)
 sizes = (HIGH, WIDE, CHANNELS)
 with open("m.dsl", "w") as f:
     f.write(MODEL % (sizes + (CHANNELS, CHANNELS) + sizes + sizes))
@@ -197,4 +188,4 @@ for name, x in cases():
     compare(name + ", three towers", run("--devices", "cpu:0-2"), exact)
 with np.errstate(invalid="ignore"):
     own()
-sys.exit(1 if failures else 0)
+finish()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Loops at run time beside jax.lax.scan: scan.py DGC FOLDER [SIMULATED]. The folder is for its files.
+"""Loops at run time beside jax.lax.scan: scan.py DGC [SIMULATED].
 
 Each model is trained for some steps in f64, from initial values that stand in its text, on rows among which are zeros and
 equal ones; then its variables, and what it predicts, are compared with JAX's. On one tower by the compiled backend and
@@ -12,32 +12,24 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import sysconfig
 
 import needs
+from checks import check, dgc, finish, samples
 
 jax, jnp, np = needs.modules("jax", "jax.numpy", "numpy")
 jax.config.update("jax_enable_x64", True)
-DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
-SIMULATED = sys.argv[3] if len(sys.argv) > 3 else None
+SIMULATED = samples or None
 SOME = "lstm, reversed", "a loop in a loop"  # where compilation takes seconds
 # The thread sanitizer does not see how a plugin that is not built for it keeps its threads apart.
 PLUGIN = "" if os.environ.get("TEST_PLUGIN") == "off" else os.environ.get("DGC_PJRT_PLUGIN") or "".join(glob.glob(sysconfig.get_paths()["purelib"] + "/lammps_jax_pjrt_cpu/*.so"))
 ROWS, BATCH, LENGTH, STEPS, RATE = 14, 7, 5, 6, 0.1
-failures = []
 ENVIRONMENT = {}
 numbers = np.random.default_rng(7)
 X = numbers.normal(size=(ROWS, LENGTH, 2))
 X[0], X[3], X[5, 2] = 0, X[4], X[5, 1]
 Y = numbers.normal(size=(ROWS, 3))
 COUNT = np.array([0, 1, 2, 3, 4, 5, 5, 5, 4, 3, 2, 1, 0, 3], dtype=np.int32)
-
-
-def check(good, what):
-    if not good:
-        failures.append(what)
-        print("FAILED:", what)
 
 
 def literal(a):
@@ -290,7 +282,7 @@ def run(*args, refused=None):
     environment = {**os.environ, "DGC_PJRT_PLUGIN": PLUGIN, **ENVIRONMENT}
     if SIMULATED:
         environment.update(DGC_CUDA_PATH=SIMULATED, DGC_SIMULATED_DEVICES="3")
-    done = subprocess.run([DGC, *args], capture_output=True, text=True, cwd=FOLDER, timeout=300, env=environment)
+    done = subprocess.run([dgc, *args], capture_output=True, text=True, timeout=300, env=environment)
     if refused:
         return done.returncode == 1 and refused in done.stderr and "m.dsl:" in done.stderr
     if done.returncode:
@@ -310,15 +302,15 @@ def read(path):
 def trained(options, batch):
     """Variables and predictions, or None."""
     for name in ("m.safetensors", "p.npy"):
-        if os.path.exists(os.path.join(FOLDER, name)):
-            os.remove(os.path.join(FOLDER, name))
+        if os.path.exists(name):
+            os.remove(name)
     data = ["--data", "x=x.npy", "--data", "y=y.npy", "--data", "n=n.npy", "--batch", str(batch), "-q",
             "--checkpoint", "m.safetensors"] + options
     if not run("train", "m.dsl", *data, "--rows", f"0:{2 * batch}", "--no-shuffle", "--steps", str(STEPS)):
         return None
     if not run("predict", "m.dsl", *data, "--output", "p=p.npy"):
         return None
-    return read(os.path.join(FOLDER, "m.safetensors")), np.load(os.path.join(FOLDER, "p.npy"))
+    return read("m.safetensors"), np.load("p.npy")
 
 
 def distance(have, want):
@@ -332,8 +324,8 @@ def off(have, want):
 
 def compare(case):
     x = X[:, :case.length]
-    np.save(os.path.join(FOLDER, "x.npy"), x)
-    with open(os.path.join(FOLDER, "m.dsl"), "w") as f:
+    np.save("x.npy", x)
+    with open("m.dsl", "w") as f:
         f.write(case.text)
     want, even = expected(case, x, BATCH), expected(case, x, BATCH - 1)
     bits = {}
@@ -365,9 +357,9 @@ def compare_narrow():
     case.start = {k: v.astype(np.float32).astype(np.float64) for k, v in case.start.items()}
     text = case.text.replace("f64", "f32").replace("model m {", "model m with precision = bf16 {")
     x = X.astype(np.float32)
-    np.save(os.path.join(FOLDER, "x.npy"), x)
-    np.save(os.path.join(FOLDER, "y.npy"), Y.astype(np.float32))
-    with open(os.path.join(FOLDER, "m.dsl"), "w") as f:
+    np.save("x.npy", x)
+    np.save("y.npy", Y.astype(np.float32))
+    with open("m.dsl", "w") as f:
         f.write(text)
     want, bits = expected(case, x.astype(np.float64), BATCH), {}
     one = ["--devices", "gpu:0" if SIMULATED else "cpu:0"]
@@ -390,18 +382,18 @@ def compare_narrow():
 def refused():
     """A step that needs the rows of all towers."""
     text = CASES[0].text.replace("h = tanh(", "h = h - broadcast(mean(h, axis = 0), [B, 3]) + tanh(")
-    with open(os.path.join(FOLDER, "m.dsl"), "w") as f:
+    with open("m.dsl", "w") as f:
         f.write(text)
     check(run("compile", "m.dsl", "--entry", "train", "--emit", "placed", "--batch", str(BATCH), "--devices", "cpu:0-2",
               refused="cannot be spread over towers"), "a step that joins the rows of the batch")
 
 
-np.save(os.path.join(FOLDER, "y.npy"), Y)
-np.save(os.path.join(FOLDER, "n.npy"), COUNT)
+np.save("y.npy", Y)
+np.save("n.npy", COUNT)
 for case in CASES:
     if not SIMULATED or case.name in SOME:
         compare(case)
 compare_narrow()
 if not SIMULATED:
     refused()
-sys.exit(1 if failures else 0)
+finish()

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics over many rows, of f32, beside those that numpy adds up in f64: statistics.py DGC FOLDER. Of what relu leaves
+"""Statistics over many rows, of f32, beside those that numpy adds up in f64: statistics.py DGC. Of what relu leaves
 most is 0: the differences to a mean are one number, added again and again, which is the worst that a sum in f32 can meet."""
 import json
-import os
 import struct
 import subprocess
-import sys
 
 import numpy as np
 
-DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
+import checks
+
 MODEL = """
 model m(height = 14, width = 14, channels = 32) {{
   input h : f32[B, height, width, channels]
@@ -34,7 +33,6 @@ model m(length = 1, width = 1) {
   predict apart = sum(x * x, [1, 2])
 }
 """
-failures = 0
 
 
 def tensors(path):
@@ -47,20 +45,17 @@ def tensors(path):
 
 def compare(what, name, got, want, bound):
     """It may be off by `bound`, relative to itself."""
-    global failures
     off = np.max(np.abs(got - want) / np.maximum(np.abs(want), 1e-30))
     print(f"{what}: {name} off by {off:.1e} of itself")
-    if not off <= bound:
-        failures += 1
-        print(f"FAILED: more than {bound:.1e}")
+    checks.check(off <= bound, f"{what}: {name}: more than {bound:.1e}")
 
 
 def check(what, h, bound):
-    np.save(FOLDER + "/h.npy", h)
+    np.save("h.npy", h)
     sizes = [f"--set={name}={size}" for name, size in zip(("height", "width"), h.shape[1:3])]
-    model, saved = FOLDER + "/m.dsl", FOLDER + "/m.st"
+    model, saved = "m.dsl", "m.st"
     open(model, "w").write(MODEL)
-    subprocess.run([DGC, "train", model, *sizes, "--data", "h=" + FOLDER + "/h.npy", "--batch", str(len(h)), "--steps", "1", "--overwrite",
+    subprocess.run([checks.dgc, "train", model, *sizes, "--data", "h=h.npy", "--batch", str(len(h)), "--steps", "1", "--overwrite",
                     "--checkpoint", saved, "--quiet"], check=True)
     got, h = tensors(saved), h.astype(np.float64)
     for name, want in (("mean_is", h.mean((0, 1, 2))), ("variance_is", h.var((0, 1, 2))), ("sum_is", h.sum((0, 1, 2)))):
@@ -69,16 +64,16 @@ def check(what, h, bound):
 
 def check_rows(what, x, bound):
     """Sums within each of a batch's rows."""
-    np.save(FOLDER + "/x.npy", x)
-    model, names = FOLDER + "/rows.dsl", ("all", "columns", "rows", "apart")
+    np.save("x.npy", x)
+    model, names = "rows.dsl", ("all", "columns", "rows", "apart")
     open(model, "w").write(ROWS)
     sizes = [f"--set={name}={size}" for name, size in zip(("length", "width"), x.shape[1:])]
-    outputs = [f"--output={name}={FOLDER}/{name}.npy" for name in names]
-    subprocess.run([DGC, "predict", model, *sizes, "--data", "x=" + FOLDER + "/x.npy", "--batch", str(len(x)), *outputs, "--quiet"],
+    outputs = [f"--output={name}={name}.npy" for name in names]
+    subprocess.run([checks.dgc, "predict", model, *sizes, "--data", "x=x.npy", "--batch", str(len(x)), *outputs, "--quiet"],
                    check=True)
     x = x.astype(np.float64)
     for name, want in zip(names, (x.sum((1, 2)), x.sum(1), x.sum(2), (x * x).sum((1, 2)))):
-        compare(what, name, np.load(f"{FOLDER}/{name}.npy"), want, bound)
+        compare(what, name, np.load(f"{name}.npy"), want, bound)
 
 
 rng = np.random.default_rng(0)
@@ -99,4 +94,4 @@ check("relu of few images", np.maximum(rng.normal(size=(4, 112, 112, 32)), 0).as
 for shape in ((3, 1, 1000000), (2, 1000000, 1), (2, 3, 300000), (2, 300000, 3), (1, 50176, 4), (5, 600, 700)):
     chain = 512 + max(1, min(1024, shape[1] * shape[2] // 256)) + 8
     check_rows("0.1 in " + "x".join(map(str, shape)), np.full(shape, 0.1, np.float32), chain * 2.0**-25)
-sys.exit(failures > 0)
+checks.finish()

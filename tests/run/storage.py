@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Variables that are stored in bf16 and in f16, beside numpy, which rounds by ml_dtypes and itself and computes in f64:
-storage.py DGC FOLDER. The folder is for its files.
+storage.py DGC
 
 A checkpoint of f32 is rounded when it is read: every number of 16 bits, and what lies between it and the next, ties among it. In
 training each step is done again from the checkpoint before it: what a variable becomes is the number of 16 bits next to the sum, or,
@@ -10,23 +10,15 @@ f32 had been rounded by hand. With a master it is as if the master were the vari
 import hashlib
 import os
 import subprocess
-import sys
 
 from bfloat16 import DTYPES, np, read, rounded, write_f32
+from checks import check, dgc, finish
 
-DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 STEPS, ROWS, RATE = 20, 16, 2.0**-6
-failures = []
-
-
-def check(good, what):
-    if not good:
-        failures.append(what)
-        print("FAILED:", what)
 
 
 def run(*args):
-    r = subprocess.run([DGC, *args], capture_output=True, text=True, timeout=600, env={**os.environ, "NO_COLOR": "1"})
+    r = subprocess.run([dgc, *args], capture_output=True, text=True, timeout=600, env={**os.environ, "NO_COLOR": "1"})
     if r.returncode:
         print(r.stderr)
     check(r.returncode == 0, f"exit code {r.returncode} of dgc {' '.join(args)}")
@@ -258,7 +250,6 @@ def spread(kind):
 
 
 def main():
-    os.chdir(FOLDER)
     rng = np.random.default_rng(13)
     data = write_data(rng)
     for kind in "bf16", "f16":
@@ -268,8 +259,7 @@ def main():
         spread(kind)
         small_steps(kind)
         mastered(kind, OPTIMIZERS[kind == "f16"::2])
-    print(len(failures), "failures")
-    sys.exit(len(failures) > 0)
+    finish()
 
 
 main()
