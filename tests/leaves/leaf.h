@@ -48,6 +48,10 @@ static inline void sum_add_product(struct sum *s, struct interval x, struct inte
     sum_add(s, only, only);
     return;
   }
+  if (isnan(x.lo) || isnan(x.hi) || isnan(y.lo) || isnan(y.hi)) {
+    sum_add(s, -INFINITY, INFINITY);
+    return;
+  }
   long double p[4] = {(long double)x.lo * y.lo, (long double)x.lo * y.hi, (long double)x.hi * y.lo,
                       (long double)x.hi * y.hi};
   long double lo = p[0], hi = p[0];

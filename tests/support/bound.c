@@ -180,10 +180,8 @@ static int lowest_bit(long double x) {
 
 void sum_add(struct sum *s, long double lo, long double hi) {
   s->terms++;
-  if (!isfinite(lo) || !isfinite(hi)) {
-    s->unknown = true;
-    return;
-  }
+  s->unknown = s->unknown || !isfinite(lo) || !isfinite(hi);
+  if (s->unknown) return; /* whatever else is added */
   s->lo += lo;
   s->hi += hi;
   s->size += fabsl(lo) > fabsl(hi) ? fabsl(lo) : fabsl(hi);
