@@ -8,6 +8,9 @@
 rows=120 threads=
 [ "${TEST_NUMBERS-1}" != 0 ] || rows=60 threads='--threads 2'
 mixed=$(dirname "$0")/mixed.dsl
+# The interpreter computes in one thread: for a sanitizer of threads, compiled kernels do in its place.
+interp='--backend interp'
+[ "${TEST_INTERP-}" != off ] || interp=$threads
 
 # train MODEL NAME ARGUMENTS...; bits: empty for what is the default
 bits='--bits portable'
@@ -24,7 +27,7 @@ train() {
 }
 
 for model in digits words lenet mixed; do
-  train $model interp --backend interp
+  train $model interp $interp
   train $model cpu $threads
   same interp.safetensors cpu.safetensors
   for processor in haswell skylake-avx512 nehalem; do
@@ -43,13 +46,13 @@ if ! grep -qs '^flags' /proc/cpuinfo || grep -qw fma /proc/cpuinfo; then
   bits=
   for model in digits words lenet unet; do
     train $model default --towers 3
-    bits='--bits portable' train $model interp --backend interp --towers 3
+    bits='--bits portable' train $model interp $interp --towers 3
     same interp.safetensors default.safetensors
   done
   bits='--bits portable'
 fi
 
-train mixed interp --backend interp --towers 3
+train mixed interp $interp --towers 3
 train mixed cpu --towers 3
 same interp.safetensors cpu.safetensors
 
