@@ -115,6 +115,17 @@ static bool wide_vectors(void) {
 #endif
 }
 
+/* Where operands are packed: kept, for a product is seldom the last. Work of devices runs under one lock. */
+static void *room_of(size_t bytes) {
+  static void *room;
+  static size_t size;
+  if (bytes <= size) return room;
+  free(room);
+  room = malloc(bytes);
+  size = room ? bytes : 0;
+  return room;
+}
+
 static CUresult run(void *argument) {
   const struct gemm *g = argument;
   bool ta = g->transa == CUBLAS_OP_T, tb = g->transb == CUBLAS_OP_T;
@@ -124,7 +135,7 @@ static CUresult run(void *argument) {
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   size_t m = ((size_t)g->m + 15) / 16 * 16, n = ((size_t)g->n + 5) / 6 * 6;
   void *room =
-      malloc((m + n) * (size_t)g->k * size_of(g->c_type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F) + 1);
+      room_of((m + n) * (size_t)g->k * size_of(g->c_type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F) + 1);
   if (!room) return CUDA_ERROR_OUT_OF_MEMORY;
   for (int i = 0; i < g->batch; i++) {
     const char *a = g->a + i * g->stride_a * (long long)size_of(g->a_type);
@@ -137,7 +148,6 @@ static CUresult run(void *argument) {
     else
       gemm_f32(g, a, b, c, room);
   }
-  free(room);
   return CUDA_SUCCESS;
 }
 

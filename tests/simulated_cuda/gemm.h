@@ -20,13 +20,20 @@ TARGET static void NAME(tile)(int k, const REAL *a, const REAL *b, REAL *out) {
   memcpy(out, sum, sizeof sum);
 }
 
-/* Panels of `width` lines: element (line, i) of the operand is read(from, line * line_step + i * step). */
-static void NAME(pack)(const struct gemm *g, int type, const void *from, int lines, long long line_step,
-                       long long step, int width, REAL *to) {
-  for (int first = 0; first < lines; first += width)
-    for (int i = 0; i < g->k; i++)
-      for (int line = first; line < first + width; line++)
-        *to++ = line < lines ? (REAL)element(from, type, line * line_step + i * step, g->rounding) : 0;
+/* Panels of `width` lines: element (line, i) of the operand is number line * line_step + i * step. */
+TARGET static void NAME(pack)(const struct gemm *g, int type, const void *from, int lines,
+                              long long line_step, long long step, int width, REAL *to) {
+  bool as_it_is = type == (sizeof(REAL) == 8 ? CUDA_R_64F : CUDA_R_32F) && g->rounding == EXACT;
+  for (int first = 0; first < lines; first += width) {
+    int count = lines - first < width ? lines - first : width;
+    for (int i = 0; i < g->k; i++, to += width) {
+      long long at = first * line_step + i * step;
+      for (int k = 0; as_it_is && k < count; k++) to[k] = ((const REAL *)from)[at + k * line_step];
+      for (int k = 0; !as_it_is && k < count; k++)
+        to[k] = (REAL)element(from, type, at + k * line_step, g->rounding);
+      for (int k = count; k < width; k++) to[k] = 0;
+    }
+  }
 }
 
 static void NAME(gemm)(const struct gemm *g, const char *a, const char *b, char *c, REAL *room) {

@@ -110,13 +110,23 @@ static size_t chunk_end(const struct allocation *a, size_t chunk) {
   return (chunk + 1) * CHUNK < a->page_bytes ? (chunk + 1) * CHUNK : a->page_bytes;
 }
 
+/* As memset, which sanitizers replace: what theirs notes of each byte took a third of all pages of a training. */
+static void fill(uintptr_t first, uintptr_t end, int byte) {
+  if (first >= end) return;
+#if defined(__x86_64__)
+  size_t count = end - first;
+  __asm__ volatile("rep stosb" : "+D"(first), "+c"(count) : "a"(byte) : "memory");
+#else
+  for (volatile char *p = (volatile char *)first; p < (volatile char *)end; p++) *p = (char)byte;
+#endif
+}
+
 static void poison(struct allocation *a, size_t chunk) {
   uintptr_t first = a->pages + chunk * CHUNK, end = a->pages + chunk_end(a, chunk),
             behind = a->begin + a->bytes;
-  memset((void *)first, POISON, end - first);
-  if (first < a->begin) memset((void *)first, CANARY, (end < a->begin ? end : a->begin) - first);
-  if (first < behind) first = behind;
-  if (end > first) memset((void *)first, CANARY, end - first);
+  fill(first, end, POISON);
+  fill(first, end < a->begin ? end : a->begin, CANARY);
+  fill(first < behind ? behind : first, end, CANARY);
   a->chunks[chunk] |= TOUCHED;
 }
 
