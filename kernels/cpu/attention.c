@@ -181,11 +181,24 @@ DEFINE_SLOW(double, f64)
 #define NAME(name)   JOIN(name, SUFFIX)
 #define SLOW(name)   JOIN(name, TYPE)
 
-/* Loops of constant counts are written out. */
-#if defined(__clang__)
-#define UNROLLED _Pragma("clang loop unroll(full)")
+/* Loops of constant counts are written out, and so are the functions that they stand in; not where sanitizers check
+ * each access, which compilers would take half a minute for. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECKED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CHECKED
+#endif
+#endif
+#if defined(CHECKED)
+#define UNROLLED
+#define WRITTEN_OUT
+#elif defined(__clang__)
+#define UNROLLED    _Pragma("clang loop unroll(full)")
+#define WRITTEN_OUT __attribute__((always_inline))
 #else
-#define UNROLLED _Pragma("GCC unroll 8")
+#define UNROLLED    _Pragma("GCC unroll 8")
+#define WRITTEN_OUT __attribute__((always_inline))
 #endif
 
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
