@@ -186,6 +186,8 @@ int collective_place(const struct collective *c, int device);
 
 /* The number of an output of the graph in `outputs`, -1 if there is none. */
 int plan_output(const struct plan *p, enum output_role role, const char *name);
+/* Whether an operand of a step in a loop is the same in all turns. */
+static inline bool step_is_still(const struct step *s, int operand) { return s->still >> operand & 1; }
 /* What so many bytes take of their region: the next buffer begins behind a line of the cache. */
 static inline int64_t plan_room(int64_t bytes) { return round_up(bytes, CACHE_LINE); }
 /* The process that runs the device. */

@@ -97,7 +97,7 @@ bool cpu_conv_amx(struct arena *a, const struct step *step, struct command *c) {
   *p = (struct amx_step){.step = step, .conv = conv, .count = type_count(&n->inputs[1]->type)};
   if (!stored) p->half = arena_alloc(a, (size_t)p->count * sizeof *p->half);
   p->packed = line_from(arena_alloc(a, (size_t)conv.packed * sizeof *p->packed + CACHE_LINE));
-  cut(p, (step->still & 2) != 0);
+  cut(p, step_is_still(step, 1));
   c->kind = COMMAND_PIECES;
   c->pieces = &p->pieces;
   return true;

@@ -301,7 +301,7 @@ bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, 
                      struct diags *d) {
   struct product size = product_of(step->node);
   struct unit_pieces *p = NULL;
-  if (size.bf16 && !cpu->portable && cpu_matmul_amx(a, &size, cost_of(&size), (step->still & 2) != 0, c))
+  if (size.bf16 && !cpu->portable && cpu_matmul_amx(a, &size, cost_of(&size), step_is_still(step, 1), c))
     return true;
   bool good = !size.bf16 || cpu->portable || create_unit_pieces(&size, &p);
   if (good && !p) {
