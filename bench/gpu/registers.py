@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What NVIDIA's assembler makes of the kernels, for which no GPU is needed.
 
-registers.py DGC [MODEL...] [--arch sm_80,sm_90,sm_100] [--check] [--leaves f32,f64,i32]
+registers.py DGC [MODEL...] [--arch sm_80,sm_90,sm_100] [--nvrtc] [--check] [--leaves f32,f64,i32]
 
 For each kernel of a model, as `dgc compile --emit cuda` prints it, and with --leaves for each of kernels/cuda: threads of a
 block, registers of a thread, shared memory, what is kept in local memory because registers do not suffice, and how many warps
 of a multiprocessor that leaves (the formula of NVIDIA's occupancy calculator: registers are given to a warp by the 256, shared
 memory to a block by the 128 bytes with 1024 for the system). --check says only what is wrong: local memory, or less than a
-quarter of a multiprocessor's warps in f32. The last column has the least time of the step that gave the kernel its name, in
+quarter of a multiprocessor's warps in f32. --nvrtc compiles by NVRTC, as dgc does, and takes two thirds of the time; nvcc's
+registers are a few more or less. The last column has the least time of the step that gave the kernel its name, in
 microseconds of an H100: its operations over the peak, or its bytes over the bandwidth. Exit status 77: there is no nvcc.
 """
 import argparse
 import concurrent.futures
+import ctypes
 import functools
 import json
 import os
@@ -56,15 +58,49 @@ def nvcc():
 
 
 @functools.cache
-def compile_text(compiler, text, arch):
+def nvrtc(compiler):
+    """NVRTC of the same installation. It reads none of the headers that nvcc does ahead of each text, in a third of a second."""
+    for folder in ('lib64', 'lib', f'targets/{os.uname().machine}-linux/lib'):
+        try:
+            return ctypes.CDLL(pathlib.Path(compiler).resolve().parents[1] / folder / 'libnvrtc.so')
+        except OSError:
+            continue
+    sys.exit(f'there is no libnvrtc.so beside {compiler}')
+
+
+def intermediate(library, text, arch):
+    """PTX."""
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    options = [option.encode() for option in [f'--gpu-architecture={arch.replace("sm_", "compute_")}', *OPTIONS]]
+
+    def got(what):
+        getattr(library, f'nvrtcGet{what}Size')(program, ctypes.byref(size))
+        data = ctypes.create_string_buffer(size.value)
+        getattr(library, f'nvrtcGet{what}')(program, data)
+        return data.value
+
+    if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b'kernels.cu', 0, None, None):
+        sys.exit('NVRTC: out of memory')
+    if library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)):
+        sys.exit(f'NVRTC: {got("ProgramLog").decode(errors="replace")[:2000]}')
+    made = got('PTX')
+    library.nvrtcDestroyProgram(ctypes.byref(program))
+    return made
+
+
+@functools.cache
+def compile_text(compiler, text, arch, by_nvrtc):
     """By kernel: (registers, shared, local)."""
+    library = by_nvrtc and nvrtc(compiler)
     with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder, 'kernels.cu')
-        source.write_text(text)
-        done = subprocess.run([compiler, f'-arch={arch}', '-cubin', '-Xptxas', '-v', *OPTIONS, '-o', f'{folder}/out', source],
-                              capture_output=True, text=True, errors='replace')
+        source = pathlib.Path(folder, 'kernels.ptx' if library else 'kernels.cu')
+        source.write_bytes(intermediate(library, text, arch) if library else text.encode())
+        command = [str(pathlib.Path(compiler).resolve().parent / 'ptxas'), '-v'] if library else [
+            compiler, '-cubin', '-Xptxas', '-v', *OPTIONS]
+        done = subprocess.run([*command, f'-arch={arch}', '-o', f'{folder}/out', source], capture_output=True, text=True,
+                              errors='replace')
     if done.returncode:
-        sys.exit(f'{compiler}: {done.stderr[:2000]}')
+        sys.exit(f'{command[0]}: {done.stderr[:2000]}')
     made, name, local = {}, None, 0
     for line in done.stderr.splitlines():
         if m := re.search(r"entry function '(\w+)'", line):
@@ -154,9 +190,9 @@ def roofs(dgc, model):
     return {re.sub(r'[^a-zA-Z0-9]', '_', l['what'])[:48]: max(l['gflop'] / H100[0], l['gb'] / H100[1]) * 1e6 for l in lines}
 
 
-def measure(compiler, what, text, archs, check, dtype='', roof=None):
-    wrong = []
-    columns = {arch: compile_text(compiler, text, arch) for arch in archs}
+def measure(compiler, what, text, o, dtype='', roof=None):
+    wrong, archs, check = [], o.arch.split(','), o.check
+    columns = {arch: compile_text(compiler, text, arch, o.nvrtc) for arch in archs}
     for name in columns[archs[0]]:
         threads, cells = threads_of(text, name), []
         for arch in archs:
@@ -180,6 +216,7 @@ def main():
     parser.add_argument('models', nargs='*', help='all samples')
     parser.add_argument('--arch', default='sm_80,sm_90,sm_100')
     parser.add_argument('--check', action='store_true')
+    parser.add_argument('--nvrtc', action='store_true')
     parser.add_argument('--leaves', default='', help='of these types; without MODEL only them')
     o = parser.parse_args()
     compiler, archs, wrong, kernels = nvcc(), o.arch.split(','), [], 0
@@ -192,13 +229,13 @@ def main():
     for model in o.models or ([] if o.leaves else sorted((ROOT / 'samples').glob('*.dsl'))):
         text = subprocess.run([o.dgc, 'compile', model, '--devices', 'gpu:0', '--emit', 'cuda'], check=True,
                               capture_output=True, text=True).stdout
-        wrong += measure(compiler, pathlib.Path(model).stem, text, archs, o.check, roof=None if o.check else roofs(o.dgc, model))
+        wrong += measure(compiler, pathlib.Path(model).stem, text, o, roof=None if o.check else roofs(o.dgc, model))
         kernels += text.count('__global__')
     by_hand = list(leaves(o.leaves.split(','))) if o.leaves else []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda way: compile_text(compiler, *way), [(text, arch) for _, _, text in by_hand for arch in archs]))
+        list(pool.map(lambda way: compile_text(compiler, *way, o.nvrtc), [(text, arch) for _, _, text in by_hand for arch in archs]))
     for name, dtype, text in by_hand:
-        wrong += measure(compiler, 'kernels/cuda', text, archs, o.check, dtype)
+        wrong += measure(compiler, 'kernels/cuda', text, o, dtype)
         kernels += 1
     print('\n'.join(wrong + [f'{kernels} kernels for {", ".join(archs)}: {len(wrong)} wrong']))
     return 1 if wrong else 0
