@@ -3,8 +3,6 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/format.h"
-#include "base/integer.h"
-#include "base/line.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "tests/support/scratch.h"
@@ -549,34 +547,6 @@ static void map_room(void **state) {
   assert_null(map_get_hashed(&empty, "x", 1, map_hash("x", 1)));
 }
 
-/* By counting. */
-static void integers(void **state) {
-  (void)state;
-  for (int64_t b = 1; b < 20; b++)
-    for (int64_t a = -40; a < 40; a++) {
-      int64_t quotient = -100, blocks = 0, divisor = b;
-      while ((quotient + 1) * b <= a) quotient++;
-      assert_int_equal(floor_quotient(a, b), quotient);
-      assert_int_equal(least(a, b) + greatest(a, b), a + b);
-      assert_true(least(a, b) <= greatest(a, b));
-      if (a < 0) continue;
-      while (blocks * b < a) blocks++;
-      while (a % divisor || b % divisor) divisor--;
-      assert_int_equal(blocks_of(a, b), blocks);
-      assert_int_equal(round_up(a, b), blocks * b);
-      assert_int_equal(size_round_up((size_t)a, (size_t)b), blocks * b);
-      assert_int_equal(common_divisor(a, b), divisor);
-      assert_int_equal(common_divisor(b, a), divisor);
-    }
-}
-
-static void lines(void **state) {
-  (void)state;
-  _Alignas(CACHE_LINE) char memory[3 * CACHE_LINE];
-  for (int i = 0; i <= 2 * CACHE_LINE; i++)
-    assert_ptr_equal(line_from(memory + i), memory + round_up(i, CACHE_LINE));
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -591,8 +561,6 @@ int main(void) {
       TEST(map_room),
       TEST(arena_out_of_memory),
       TEST(str_building),
-      TEST(integers),
-      TEST(lines),
       TEST(numbers),
       TEST(numbers_in_comma_locale),
       TEST(numbers_round_trip),
