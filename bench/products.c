@@ -72,6 +72,11 @@ static const struct shape shapes[] = {
     {1, 1024, 768, 50257, 0, 0, "GPT-2, what flows back"},
     {1, 1024, 50257, 768, 0, 0, "GPT-2, logits by weights"},
     {1, 768, 50257, 1024, 1, 0, "GPT-2, their gradient"},
+    {1, 65536, 64, 32, 0, 0, "MobileNet, channels of 32 x 32"},
+    {1, 32, 64, 65536, 1, 0, "MobileNet, their gradient"},
+    {1, 16384, 128, 128, 0, 0, "MobileNet, channels of 16 x 16"},
+    {1, 128, 128, 16384, 1, 0, "MobileNet, their gradient"},
+    {1, 4096, 256, 256, 0, 0, "MobileNet, channels of 8 x 8"},
     {64, 64, 64, 32, 0, 1, "attention, scores"},
     {64, 64, 32, 64, 0, 0, "attention, values"},
 };

@@ -464,11 +464,11 @@ struct dgc_bench_line {
   double flops, traffic; /* operations, and bytes read and written, in a step */
   double roof; /* seconds that one thread would take that reaches the peak and the bandwidth below */
 };
-/* Of several devices, and for a line of the model: seconds of a step, the mean of the threads. */
+/* Of several devices or threads, and for a line of the model: seconds of a step, the mean of the threads. */
 struct dgc_bench_place {
   const char *where; /* "digits.dsl:9"; "copies"; "outside kernels: …"; NULL: what has no line */
   double seconds;    /* here */
-  double alone;      /* where the first device does all alone, with one thread */
+  double alone;      /* where one thread of the first device does all */
 };
 struct dgc_bench {
   size_t size; /* of the caller's struct */
@@ -489,14 +489,17 @@ struct dgc_bench {
   int nlines; /* without the option profile, none; the one that takes longest stands first */
   const struct dgc_bench_line *lines;
   double
-      alone_seconds; /* a step on the first device alone, median; 0: there is one device, or other processes */
-  int nplaces;       /* then, and the one stands first that costs most over its share of `alone` */
+      alone_seconds; /* a step by one thread of the first device, median; 0: there is no more, or other processes
+                         * have it */
+  int nplaces;       /* else, and the one stands first that costs most over its share of `alone` */
   const struct dgc_bench_place *places;
   double
       bf16_peak; /* as `peak`, of products of bfloat16 added up in f32; 0: this machine has no units for them */
   /* Seconds of a step whose parts, one by one, took what their operations need at the peak or their bytes at the
    * bandwidth, whichever is longer: caches are faster, so it is a measure, no bound. Not a number: as `outside`. */
   double roof;
+  const double
+      *line_threads; /* by line: seconds of a step that all threads have been at it, added up, no waiting */
 };
 /* Times the option steps (default 100) of training on the option data, or on numbers made up. */
 DGC_API enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out);

@@ -52,9 +52,10 @@ static void count_copy(struct exec *e, int to, const struct command *c) {
     e->traffic[p->buffers[s->operands[0].buffer].device * p->ndevices + to] += s->bytes;
 }
 
-static void note_time(struct lane *lane, const struct command *c, uint64_t took) {
-  lane->busy += took;
-  if (lane->took) lane->took[c->step] += took;
+static void note_time(struct lane *lane, const struct command *c, struct step_time since) {
+  struct step_time now = board_time(lane->board);
+  step_time_add(&lane->worked, since, now);
+  if (lane->took) step_time_add(&lane->took[c->step], since, now);
 }
 
 /* As advance, one command at a time, with a look at the clock around those that work, and at the copies. */
@@ -62,13 +63,14 @@ static const struct command *advance_slowly(struct exec *e, struct lane *lane, c
   for (;; c++) {
     struct command one[2] = {*c, {.kind = COMMAND_END}};
     bool works = c->kind == COMMAND_KERNEL || c->kind == COMMAND_CALL || c->kind == COMMAND_COPY;
-    uint64_t begin = works || e->trace ? clock_ns() : 0;
+    struct step_time begin = {0};
+    if (works || e->trace) begin = board_time(lane->board);
     if (c->kind == COMMAND_END || advance(one, e->run) == one) {
       if (e->trace) exec_trace_stand(lane, c);
       return c;
     }
-    if (e->trace) exec_trace_command(e, lane, c, begin, works);
-    if (works) note_time(lane, c, clock_ns() - begin);
+    if (e->trace) exec_trace_command(e, lane, c, begin.clock, works);
+    if (works) note_time(lane, c, begin);
     if (works && e->counts) count_copy(e, lane->device, c);
   }
 }
@@ -258,7 +260,8 @@ bool exec_run(struct exec *e) {
 bool exec_run_timed(struct exec *e, struct exec_times *t) {
   rebind(e);
   for (int i = 0; i < e->nlanes; i++) {
-    e->lanes[i].busy = 0;
+    e->lanes[i].worked = (struct step_time){0};
+    e->lanes[i].board->timed = true;
     e->lanes[i].took = t->steps ? t->steps[e->lanes[i].device] : NULL;
   }
   e->times = t;
@@ -268,11 +271,14 @@ bool exec_run_timed(struct exec *e, struct exec_times *t) {
   t->wall = clock_ns() - begin;
   e->times = NULL;
   e->looks--;
+  t->worked = 0;
   for (int i = 0; i < e->nlanes; i++) {
     int device = e->lanes[i].device;
     const struct opened *o = e->engines->devices[device];
     e->lanes[i].took = NULL;
-    t->busy[device] = o->backend->busy ? o->backend->busy(o->self, device) : e->lanes[i].busy;
+    e->lanes[i].board->timed = false;
+    t->busy[device] = o->backend->busy ? o->backend->busy(o->self, device) : e->lanes[i].worked.clock;
+    t->worked += o->backend->busy ? t->busy[device] : e->lanes[i].worked.threads;
   }
   return done;
 }

@@ -52,11 +52,12 @@ void exec_status(const struct exec *e, struct diags *d);
 /* What a timed run measured, in nanoseconds. */
 struct exec_times {
   uint64_t wall;
-  uint64_t *busy; /* per device: inside of kernels, library calls and copies, or as its backend says */
+  uint64_t *busy;  /* per device: inside of kernels, library calls and copies, or as its backend says */
+  uint64_t worked; /* by all threads inside of these, those that help a device included, and no waiting */
   /* By device and step of its plan, those in loops too (plan_all_steps): what such a step took is added. NULL: it is
    * not asked for. Nothing is known of the steps of devices that work behind the host, nor of those of other
    * processes. */
-  uint64_t **steps;
+  struct step_time **steps;
 };
 bool exec_run_timed(struct exec *e, struct exec_times *t);
 /* The library that computes a step, numbered as there, of a device of this process; NULL: code of our own does, or what

@@ -19,8 +19,8 @@ struct lane {
   const struct command *commands; /* the last one is COMMAND_END */
   const struct command *next;     /* in the present run */
   int device;
-  uint64_t busy;
-  uint64_t *took;              /* in a timed run that asks for it: by step, struct exec_times */
+  struct step_time worked;     /* in a timed run: inside of kernels, library calls and copies */
+  struct step_time *took;      /* in a timed run that asks for it: by step, struct exec_times */
   const char **libraries;      /* by step likewise: struct pieces */
   const struct command *stood; /* of a run that is looked at: where it waits, or waited last; NULL: nowhere */
   uint64_t stood_since;

@@ -88,7 +88,7 @@ struct loading {
   int nshared;
   int64_t times;
   int nnumbered; /* of its steps, see plan_all_steps */
-  uint64_t *const *took;
+  struct step_time *const *took;
   const char **libraries;
 };
 
@@ -218,7 +218,7 @@ static bool load_loop(struct loading *l, const struct step *s, int device, struc
     if (!load_loop_copy(l, type_bytes(&body->graph->outputs[i].node->type), device, &copies[i])) return false;
   c->kind = COMMAND_CALL;
   c->call = loop_run;
-  c->state = loop_make(e->arena, s, device, commands, entered, copies, constants, l->took);
+  c->state = loop_make(e->arena, s, device, commands, entered, copies, constants, l->board, l->took);
   return true;
 }
 

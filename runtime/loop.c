@@ -6,7 +6,6 @@
  * all steps one after the other, each with the addresses of its turn. */
 #include "runtime/loop.h"
 
-#include "base/clock.h"
 #include "ir/ops/scan.h"
 
 #include <string.h>
@@ -25,7 +24,8 @@ struct running_loop {
   int device, nsteps;
   const struct command *commands, *copies;
   const struct pieces *const *entered;
-  uint64_t *const *took;
+  const struct board *board;
+  struct step_time *const *took;
   char *constants;
   struct place *places; /* first those that move on from step to step */
   int nplaces, moving;
@@ -108,7 +108,7 @@ static void find_places(struct arena *a, struct running_loop *l) {
 
 const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands,
                       const struct pieces *const *entered, const struct command *copies, void *constants,
-                      uint64_t *const *took) {
+                      const struct board *board, struct step_time *const *took) {
   struct running_loop *l = arena_new(a, struct running_loop);
   const struct node *n = s->node;
   *l = (struct running_loop){.step = s,
@@ -120,6 +120,7 @@ const void *loop_make(struct arena *a, const struct step *s, int device, const s
                              .entered = entered,
                              .copies = copies,
                              .constants = constants,
+                             .board = board,
                              .took = took};
   int results = node_results(n);
   l->buffers = arena_new_array(a, (size_t)l->body->nbuffers + 1, char *);
@@ -147,11 +148,12 @@ static void run_command(const struct command *c) {
 }
 
 static void run_commands(const struct running_loop *l) {
-  uint64_t *took = *l->took;
+  struct step_time *took = *l->took;
   for (int i = 0; i < l->nsteps; i++) {
-    uint64_t begin = took ? clock_ns() : 0;
+    struct step_time begin = {0};
+    if (took) begin = board_time(l->board);
     run_command(&l->commands[i]);
-    if (took) took[l->commands[i].step] += clock_ns() - begin;
+    if (took) step_time_add(&took[l->commands[i].step], begin, board_time(l->board));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/pieces.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "runtime/workers.h"
 
 #include <stdlib.h>
@@ -41,6 +42,9 @@ static void run_taken(struct board *b, const struct taken *t) {
   else
     p->run(t->shared->args, p->state, t->stage, t->first, t->end);
   arena_on_failure(outer);
+}
+
+static void are_done(struct board *b, const struct taken *t) {
   atomic_fetch_add_explicit(&b->done, t->end - t->first, memory_order_release);
 }
 
@@ -70,10 +74,18 @@ static bool take(struct board *b, bool front, struct taken *t) {
   }
 }
 
+struct step_time board_time(const struct board *b) {
+  uint64_t now = clock_ns();
+  return (struct step_time){now, now + atomic_load_explicit(&b->helped, memory_order_relaxed) - b->waited};
+}
+
 bool board_help(struct board *b) {
   struct taken t;
   if (!take(b, false, &t)) return false;
+  uint64_t begin = b->timed ? clock_ns() : 0;
   run_taken(b, &t);
+  if (begin) atomic_fetch_add_explicit(&b->helped, clock_ns() - begin, memory_order_relaxed);
+  are_done(b, &t);
   return true;
 }
 
@@ -88,9 +100,14 @@ static void run_stage(const struct shared *s, int stage) {
   int count = s->pieces->count[stage];
   atomic_store_explicit(&b->done, 0, memory_order_relaxed);
   atomic_store_explicit(&b->open, open_of(s->number, stage), memory_order_release);
-  for (struct taken t; take(b, true, &t);) run_taken(b, &t);
+  for (struct taken t; take(b, true, &t);) {
+    run_taken(b, &t);
+    are_done(b, &t);
+  }
   unsigned spins = 0;
+  uint64_t begin = b->timed ? clock_ns() : 0;
   while (atomic_load_explicit(&b->done, memory_order_acquire) < count) workers_relax(b->workers, &spins);
+  if (begin) b->waited += clock_ns() - begin;
 }
 
 void shared_run(void *const *args, const void *state) {

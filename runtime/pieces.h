@@ -60,8 +60,21 @@ struct board {
   const struct shared *const *all; /* by number */
   _Atomic bool *failed;            /* set when a piece has found no memory */
   const struct workers *workers;
-  bool alone; /* nobody helps */
+  bool alone;              /* nobody helps */
+  bool timed;              /* the clock is looked at: what the next two say is added to */
+  _Atomic uint64_t helped; /* nanoseconds that other threads have been at pieces */
+  uint64_t waited;         /* nanoseconds that the carrier has waited for them */
 };
+
+/* Nanoseconds: by the clock, and of all threads that were at it, without waiting. */
+struct step_time {
+  uint64_t clock, threads;
+};
+/* On the thread that carries the device, of a board that is timed: what commands take is how this changes. */
+struct step_time board_time(const struct board *b);
+static inline void step_time_add(struct step_time *sum, struct step_time since, struct step_time until) {
+  sum->clock += until.clock - since.clock, sum->threads += until.threads - since.threads;
+}
 
 /* Does the command on the thread that carries its device: a call_fn, the state being a struct shared. */
 void shared_run(void *const *args, const void *state);

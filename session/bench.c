@@ -179,6 +179,7 @@ static enum dgc_status look_into_steps(struct dgc_session *s, struct loaded *l, 
     enum dgc_status status = step(s, l, inputs, &times);
     if (status) return status;
     x->wall += times.wall;
+    x->worked += times.worked;
     for (int d = 0; d < ndevices; d++) sum[d] += busy[d];
   }
   return DGC_OK;
@@ -202,21 +203,20 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
   int ndevices = l->plan->ndevices;
   enum dgc_status status = s->options.profile ? profile_begin(s, l->plan, x) : DGC_OK;
   if (!status) status = time_steps(s, l, inputs, out);
-  uint64_t *sum = arena_new_array(s->call, (size_t)ndevices, uint64_t), all = 0;
+  uint64_t *sum = arena_new_array(s->call, (size_t)ndevices, uint64_t);
   if (!status) status = look_into_steps(s, l, inputs, out->steps, sum, x);
   if (!status) status = trace_steps(s, l, inputs, out->steps);
   if (status) return status;
   const struct device *planned = l->plan->graph->config.target.devices;
   struct dgc_bench_device *devices = arena_new_array(s->text, (size_t)ndevices, struct dgc_bench_device);
   for (int d = 0; d < ndevices; d++) {
-    all += sum[d];
     devices[d] = (struct dgc_bench_device){.name = planned[d].text,
                                            .simulated = planned[d].simulated,
                                            .arena = l->plan->devices[d].bytes[REGION_ARENA],
                                            .high_water = exec_high_water(l->exec, d),
                                            .busy = (double)sum[d] / (double)x->wall};
   }
-  out->outside = 1 - (double)all / ((double)x->wall * out->threads);
+  out->outside = 1 - (double)x->worked / ((double)x->wall * out->threads);
   if (session_runs_modules(s)) out->outside = NAN;
   out->ndevices = ndevices;
   out->devices = devices;
@@ -254,7 +254,7 @@ static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, 
   return status;
 }
 
-/* --- one device alone --- */
+/* --- one thread of one device alone --- */
 
 /* Another session, of the same source and options, but for those that spread the work. */
 static struct dgc_session *create_alone(const struct dgc_session *s, int64_t batch) {
@@ -297,7 +297,7 @@ static enum dgc_status compare_with_one(struct dgc_session *s, const struct plan
                                         struct dgc_bench *out) {
   struct dgc_session *one = create_alone(s, out->batch);
   enum dgc_status status = bench_alone_call(s, one, p, x, out);
-  if (status) session_fail(s, status, "one device alone: %s", one->message);
+  if (status) session_fail(s, status, "one thread alone: %s", one->message);
   dgc_destroy(one);
   return status;
 }
@@ -317,7 +317,8 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   out->roof = isnan(out->outside) ? NAN : profile_roof(s, l->plan, out);
   if (!s->options.profile) return DGC_OK;
   profile_lines(s, l, &x, out);
-  return l->plan->ndevices > 1 && !s->transport ? compare_with_one(s, l->plan, &x, out) : DGC_OK;
+  bool many = l->plan->ndevices > 1 || out->threads > 1;
+  return many && !s->transport ? compare_with_one(s, l->plan, &x, out) : DGC_OK;
 }
 
 static enum dgc_status bench_call(struct dgc_session *s, struct dgc_bench *out) {

@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum dgc_status profile_begin(struct dgc_session *s, const struct plan *p, struct profile *out) {
-  *out = (struct profile){.steps = arena_new_array(s->call, (size_t)p->ndevices, uint64_t *)};
+  *out = (struct profile){.steps = arena_new_array(s->call, (size_t)p->ndevices, struct step_time *)};
   for (int d = 0; d < p->ndevices; d++) {
-    out->steps[d] =
-        arena_new_array(s->call, (size_t)plan_all_steps(p, d) + 1, uint64_t); /* what comes behind them */
+    size_t room = (size_t)plan_all_steps(p, d) + 1; /* for what comes behind them, too */
+    out->steps[d] = arena_new_array(s->call, room, struct step_time);
     if (engines_on_host(s->engines, d) || !engines_here(s->engines, d)) continue;
     session_fail(s, DGC_USAGE, "profile: the steps of %s run behind the host and cannot be timed one by one",
                  p->graph->config.target.devices[d].text);
@@ -50,6 +50,7 @@ static bool works(const struct step *s) {
 /* A line while it is added up, in the list of all. */
 struct profiled {
   struct dgc_bench_line line;
+  double threads;              /* dgc_bench.line_threads */
   const struct profiled *loop; /* that it is in; NULL: none */
   struct profiled *next;
 };
@@ -60,6 +61,7 @@ struct profiling {
   const struct exec *exec;
   struct dgc_bench *out;
   struct dgc_bench_line *lines; /* of out */
+  double *line_threads;
   struct map known;
   struct profiled *all;
   int count;
@@ -143,7 +145,9 @@ static void add_lines(struct profiling *p, const struct device_plan *dp, int fir
     struct profiled *found = find_line(p, step, first + i, loop);
     struct dgc_bench_line *line = &found->line;
     line->count += (int)times;
-    line->seconds += seconds(p->x, p->x->steps[p->device][first + i]);
+    const struct step_time *took = &p->x->steps[p->device][first + i];
+    line->seconds += seconds(p->x, took->clock);
+    found->threads += seconds(p->x, took->threads);
     line->flops += (double)(step->flops * times);
     line->traffic += (double)(step->traffic * times);
     line->roof += roof_of(p->s, step, (double)times, p->out);
@@ -169,6 +173,7 @@ static void put_lines(struct profiling *p, const struct profiled *loop) {
     if (x->loop == loop) found[count++] = x;
   if (count) qsort(found, (size_t)count, sizeof *found, slowest_first);
   for (int i = 0; i < count; i++) {
+    p->line_threads[p->out->nlines] = found[i]->threads;
     p->lines[p->out->nlines++] = found[i]->line;
     put_lines(p, found[i]);
   }
@@ -185,8 +190,10 @@ void profile_lines(struct dgc_session *s, const struct loaded *l, const struct p
     add_lines(&all, &p->devices[d], 0, 1, NULL);
   }
   all.lines = arena_new_array(s->text, (size_t)all.count + 1, struct dgc_bench_line);
+  all.line_threads = arena_new_array(s->text, (size_t)all.count + 1, double);
   out->nlines = 0;
   out->lines = all.lines;
+  out->line_threads = all.line_threads;
   put_lines(&all, NULL);
 }
 
@@ -215,14 +222,16 @@ static struct dgc_bench_place *find_place(struct place_table *x, const char *whe
   return place;
 }
 
-/* Adds what the steps of a profile took, on so many threads, and what was outside of them. */
+/* Adds what the steps of a profile took, on so many threads, and what was outside of them. While one device does a
+ * step its threads are at it or wait for those that are; of several each is at its own. */
 static void add_places(struct place_table *out, const struct plan *p, const struct profile *x, int threads,
                        bool alone) {
   double inside = 0;
   for (int d = 0; d < p->ndevices; d++)
     for (int i = 0; i < p->devices[d].nsteps; i++) {
       if (!works(&p->devices[d].steps[i])) continue;
-      double share = seconds(x, x->steps[d][i]) / threads;
+      const struct step_time *took = &x->steps[d][i];
+      double share = p->ndevices == 1 ? seconds(x, took->clock) : seconds(x, took->threads) / threads;
       struct dgc_bench_place *place = find_place(out, place_of(out->arena, &p->devices[d].steps[i]));
       *(alone ? &place->alone : &place->seconds) += share;
       inside += share;

@@ -8,10 +8,10 @@
 
 struct plan;
 
-/* What timed runs add up: by device and step of its plan, those in loops too, nanoseconds (struct exec_times). */
+/* What timed runs add up: by device and step of its plan, those in loops too (struct exec_times). */
 struct profile {
-  uint64_t **steps;
-  uint64_t wall; /* of all runs */
+  struct step_time **steps;
+  uint64_t wall, worked; /* of all runs, nanoseconds */
   int runs;
 };
 
@@ -23,8 +23,8 @@ double profile_roof(const struct dgc_session *s, const struct plan *p, const str
 /* The lines of `out`, which knows the peak and the bandwidth: those of the steps in a loop behind that of the loop. */
 void profile_lines(struct dgc_session *s, const struct loaded *l, const struct profile *x,
                    struct dgc_bench *out);
-/* The places of `out`: x is a profile on several devices and their threads, `alone` one of another session, of the same
- * model and batch on one device. */
+/* The places of `out`: x is a profile on several devices or threads, `alone` one of another session, of the same model
+ * and batch on one thread of one device. */
 void profile_places(struct dgc_session *s, const struct plan *p, const struct profile *x,
                     const struct plan *alone_plan, const struct profile *alone, struct dgc_bench *out);
 

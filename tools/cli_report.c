@@ -72,6 +72,7 @@ static void profile_json(const struct dgc_bench *b) {
     json_field("ms", l->seconds * 1e3);
     json_field("gflop", l->flops * 1e-9);
     json_field("gb", l->traffic * 1e-9);
+    json_field("threads_ms", b->line_threads[i] * 1e3);
     json_field("roof_ms", l->roof * 1e3);
     fputc('}', stdout);
   }
@@ -152,17 +153,19 @@ static void print_rate(double amount, double seconds) {
 static void print_profile(const struct dgc_bench *b) {
   enum { SHOWN = 30 };
   double all = 0, rest = 0;
+  bool shared = b->threads > b->ndevices; /* several threads may be at a step */
   for (int i = 0; i < b->nlines; i++) all += b->lines[i].depth ? 0 : b->lines[i].seconds;
-  printf("\n        ms       %%   times   GFLOP/s      GB/s  of roof  what\n");
+  printf("\n        ms       %%   times%s   GFLOP/s      GB/s  of roof  what\n", shared ? "  threads" : "");
   for (int i = 0; i < b->nlines; i++) {
     const struct dgc_bench_line *l = &b->lines[i];
     if (i >= SHOWN && l->depth == 0) rest += l->seconds;
     if (i >= SHOWN) continue;
     printf("%10.4f %7.1f %7d", l->seconds * 1e3, l->seconds / all * 100, l->count);
+    if (shared) printf(" %8.2f", b->line_threads[i] / l->seconds);
     print_rate(l->flops, l->seconds);
     print_rate(l->traffic, l->seconds);
-    if (l->roof > 0 && l->seconds > 0)
-      printf("  %5.0f %%", l->roof / l->seconds * 100);
+    if (l->roof > 0 && b->line_threads[i] > 0)
+      printf("  %5.0f %%", l->roof / b->line_threads[i] * 100);
     else
       fputs("        -", stdout);
     printf("  %*s%s %s%s%s\n", 2 * l->depth, "", l->how, l->what, l->where ? ", " : "",
@@ -174,14 +177,17 @@ static void print_profile(const struct dgc_bench *b) {
   printf("of roof: of what one thread reaches at the peak, or at the memory's speed, which caches exceed\n");
 }
 
-/* Why several devices are not as many times as fast. */
+/* Why several devices or threads are not as many times as fast. */
 static void print_places(const struct dgc_bench *b) {
   enum { SHOWN = 5 };
   double alone = 0, here = 0;
   for (int i = 0; i < b->nplaces; i++) here += b->places[i].seconds, alone += b->places[i].alone;
-  printf("\n%d devices on %d thread%s take %.4f ms, one alone takes %.4f ms: %.2f times as fast.\n",
-         b->ndevices, b->threads, plural(b->threads), b->step_seconds * 1e3, b->alone_seconds * 1e3,
-         b->alone_seconds / b->step_seconds);
+  if (b->ndevices == 1)
+    printf("\n%d threads take", b->threads);
+  else
+    printf("\n%d devices on %d thread%s take", b->ndevices, b->threads, plural(b->threads));
+  printf(" %.4f ms, one alone takes %.4f ms: %.2f times as fast.\n", b->step_seconds * 1e3,
+         b->alone_seconds * 1e3, b->alone_seconds / b->step_seconds);
   printf("With a look at each kernel it is %.4f ms, and %.4f ms alone. A thread's share of that is %.4f ms; "
          "it takes\n"
          "longer for:\n",

@@ -172,18 +172,23 @@ static void lines_are_the_step(void **state) {
     const char *devices, *threads;
     int count;
     bool longer;
-  } spreads[] = {{"cpu:0", "1", 1, true}, {"cpu:0-2", "1", 3, true}, {"cpu:0-1", "2", 2, false}};
+  } spreads[] = {{"cpu:0", "1", 1, true},
+                 {"cpu:0-2", "1", 3, true},
+                 {"cpu:0", "3", 1, true},
+                 {"cpu:0-1", "2", 2, false}};
   for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
     if (spreads[k].longer && !longer) continue;
     struct dgc_bench b = {.size = sizeof b};
     struct dgc_session *s = profile(layers, spreads[k].devices, spreads[k].threads, &b);
-    double flops = 0, seconds = 0, roof = 0, gradient = 0;
+    double flops = 0, seconds = 0, threads = 0, roof = 0, gradient = 0;
     int places = 0;
     assert_true(b.nlines > 5);
     for (int i = 0; i < b.nlines; i++) {
       const struct dgc_bench_line *l = &b.lines[i];
       flops += l->flops;
       seconds += l->seconds;
+      threads += b.line_threads[i];
+      assert_true(b.line_threads[i] > 0 && b.line_threads[i] <= l->seconds * b.threads);
       roof += l->roof;
       places += l->where != NULL;
       assert_true(l->count > 0 && l->seconds > 0 && l->what && l->how);
@@ -203,7 +208,9 @@ static void lines_are_the_step(void **state) {
     assert_true(fabs(roof / b.threads - b.roof) <= 1e-9 * b.roof);
     assert_true(b.bf16_peak == 0 || b.bf16_peak > b.peak / 2);
     assert_int_equal(b.ndevices, spreads[k].count);
-    assert_true((b.alone_seconds > 0) == (spreads[k].count > 1));
+    bool many = spreads[k].count > 1 || b.threads > 1;
+    assert_true((b.alone_seconds > 0) == many);
+    assert_true(b.outside >= 0 && b.outside <= 1);
     double here = 0, alone = 0, excess = 0;
     bool outside = false;
     for (int i = 0; i < b.nplaces; i++) {
@@ -215,8 +222,8 @@ static void lines_are_the_step(void **state) {
       assert_true(p->seconds >= 0 && p->alone >= 0 && (i == 0 || more <= excess));
       excess = more;
     }
-    assert_true(outside == (spreads[k].count > 1));
-    if (outside) assert_true(here * b.threads >= seconds && alone > 0);
+    assert_true(outside == many);
+    if (outside) assert_true(here * b.threads >= threads && here * b.threads >= seconds && alone > 0);
     dgc_destroy(s);
   }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The executor on plans made by hand: order, meetings of devices, threads, arenas and variables. */
+#include "base/clock.h"
 #include "ir/graph/graph.h"
 #include "runtime/exec.h"
 #include "runtime/model_variable.h"
@@ -44,6 +45,8 @@ static struct {
   int together;
   bool fails; /* one of them finds no memory */
   _Atomic int begun, done;
+  uint64_t lasts;        /* nanoseconds of each */
+  _Atomic uint64_t took; /* all of them, by this program's own clock */
 } meeting;
 
 static void run_pieces(void *const *args, const void *state, int stage, int first, int end) {
@@ -55,10 +58,12 @@ static void run_pieces(void *const *args, const void *state, int stage, int firs
     meeting.begun = meeting.done = 0;
     return;
   }
+  uint64_t entered = clock_ns();
   meeting.begun++;
-  while (meeting.begun < meeting.together) sched_yield();
+  while (meeting.begun < meeting.together || clock_ns() - entered < meeting.lasts) sched_yield();
   if (meeting.fails && end == PIECES) arena_exhausted();
   meeting.done += end - first;
+  meeting.took += clock_ns() - entered;
 }
 
 static bool test_prepare(void *self, struct arena *a, const struct step *s, int device, struct command *c,
@@ -435,6 +440,38 @@ static void piece_without_memory(void **state) {
   finish(&f);
 }
 
+/* A timed run counts what all threads do in pieces, those that wait in them too, and no thread longer than it lasts. */
+static void all_threads_are_timed(void **state) {
+  (void)state;
+  for (int nthreads = 1; nthreads <= 3; nthreads++) {
+    struct fixture f;
+    start(&f, 1, nthreads);
+    int x = hand_buffer(&f.plan, 0, REGION_ARENA), y = hand_buffer(&f.plan, 0, REGION_ARENA);
+    shared_step(&f, 0, x, y);
+    add_step(&f, 0, y, y, y);
+    hand_input(&f.plan, x);
+    hand_output(&f.plan, y);
+    meeting.together = nthreads;
+    meeting.lasts = 200000;
+    struct exec *e = load(&f);
+    for (int i = 1; i < 20; i++) {
+      uint64_t busy[1];
+      struct step_time steps[2] = {{0}}, *all[1] = {steps};
+      struct exec_times t = {.busy = busy, .steps = all};
+      meeting.took = 0;
+      assert_true(exec_run_timed(e, &t));
+      assert_true(steps[0].threads >= meeting.took && steps[0].clock >= meeting.lasts);
+      assert_true(t.worked >= meeting.took && t.worked <= (uint64_t)nthreads * t.wall);
+      assert_true(t.worked == steps[0].threads + steps[1].threads &&
+                  busy[0] == steps[0].clock + steps[1].clock);
+      assert_true(steps[1].threads == steps[1].clock);
+    }
+    meeting.lasts = 0;
+    exec_unload(e);
+    finish(&f);
+  }
+}
+
 /* Prints figures; they are judged in bench/. */
 static void cost(void **state) {
   (void)state;
@@ -475,6 +512,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(pieces_of_one_device),
       cmocka_unit_test(pieces_while_waiting),
       cmocka_unit_test(piece_without_memory),
+      cmocka_unit_test(all_threads_are_timed),
       cmocka_unit_test(cost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
