@@ -50,6 +50,25 @@ for how in file auto; do
 done
 cmp -s two.safetensors four.safetensors && fail 'the files are not dealt by worker' || pass
 
+# Stopped within an epoch: with the same data the run goes on as if it had not been, and with other data in the file of
+# any process, which no other one sees, it is warned of.
+within="train $PWD/rows.dsl $files --batch 8 --towers 4 --quiet --auto-shard file --checkpoint $PWD/within.safetensors"
+# shellcheck disable=SC2086
+{
+  expect 0 'to step 5 of 12' scattered 2 2 $within --steps 5 --overwrite
+  cp within.safetensors five.safetensors
+  expect 0 'to the end of epoch 3' scattered 2 2 $within --epochs 3 --resume
+  grep -qE "within an epoch|begins at the first" err && fail "the same data" || pass
+  same within.safetensors two.safetensors
+  for changed in 0 3; do
+    cp five.safetensors within.safetensors
+    sed -i.kept '2s/^/1/' x.$changed.csv
+    expect 0 "other rows in x.$changed.csv" scattered 2 2 $within --steps 7 --resume
+    shows err 'the checkpoint was made within an epoch of other data, of as many rows'
+    mv x.$changed.csv.kept x.$changed.csv
+  done
+}
+
 # Where rows are dealt otherwise, everybody needs all files.
 # shellcheck disable=SC2086
 {
