@@ -39,18 +39,25 @@ static const struct {
 };
 enum { NCALLS = sizeof calls / sizeof *calls };
 
+/* What they are called with; and a call of "NAME" with "ARGUMENTS" and "MORE", whose "RESULT" is looked at as `y`. */
+#define MODEL                                   \
+  "model m {\n"                                 \
+  " input rows : f32[B, 1]\n"                   \
+  " var x : f32[2, 3, 4, 4] = zeros()\n"        \
+  " state allowed : bool[1, 1, 3, 3] = false\n" \
+  " var pixels : f32[2, 8, 8, 4] = zeros()\n"   \
+  " var image : f32[2, 8, 8, 4] = zeros()\n"    \
+  " var w : f32[4, 4] = zeros()\n"              \
+  " var kernel : f32[2, 2, 4, 4] = zeros()\n"   \
+  " %s = %s(%s%s)\n"                            \
+  " predict p = rows * sum(cast(y, f32))\n"     \
+  "}\n"
+
 /* The graph of the call, as text; NULL: it is an error, which `why` says. */
 static const char *graph_of(struct arena *a, const char *name, const char *args, const char *more,
                             const char **why) {
   const char *result = strcmp(name, "moments") == 0 ? "y, z" : "y";
-  const char *text = arena_printf(
-      a,
-      "model m {\n"
-      " var x : f32[2, 3, 4, 4] = zeros()\n state allowed : bool[1, 1, 3, 3] = false\n input rows : f32[B, 1]\n"
-      " var pixels : f32[2, 8, 8, 4] = zeros()\n var image : f32[2, 8, 8, 4] = zeros()\n"
-      " var w : f32[4, 4] = zeros()\n var kernel : f32[2, 2, 4, 4] = zeros()\n"
-      " %s = %s(%s%s)\n predict p = rows * sum(cast(y, f32))\n}\n",
-      result, name, args, more);
+  const char *text = arena_printf(a, MODEL, result, name, args, more);
   struct diags d;
   struct str s = str_make(a);
   diags_init(&d, a);
