@@ -243,7 +243,7 @@ DGC_API enum dgc_status dgc_begin(struct dgc_session *s);
  * their input's type, and images that cannot be decoded. All rows are read, once. A note tells how many an entry has.
  * DGC_USAGE where there is data for none. */
 DGC_API enum dgc_status dgc_check_data(struct dgc_session *s);
-/* Whether there is data to evaluate on. */
+/* Whether there is data to evaluate on: files are named for each input. What is wrong with them dgc_evaluate says. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);
 /* Mean loss and metrics over all rows, the last partial batch included exactly. What is not wanted may be NULL. */
 DGC_API enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,

@@ -225,16 +225,34 @@ static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool
   return DGC_OK;
 }
 
-enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out) {
+/* One for each input that data is there for, and how many. */
+static enum dgc_status find_specs(struct dgc_session *s, enum data_use use, bool optional,
+                                  struct data_spec **specs, int *count) {
   const struct options *o = &s->options;
-  struct data_spec *specs = arena_new_array(s->call, (size_t)s->model->ninputs, struct data_spec);
-  int count;
-  *out = NULL;
+  *specs = arena_new_array(s->call, (size_t)s->model->ninputs, struct data_spec);
   enum dgc_status status = check_names(s, &o->data);
   if (!status) status = check_names(s, &o->eval_data);
   if (!status) status = check_rows(s);
-  if (!status) status = find_files(s, use, optional, specs, &count);
+  return status ? status : find_files(s, use, optional, *specs, count);
+}
+
+enum dgc_status session_has_data(struct dgc_session *s, enum data_use use, bool *there) {
+  struct data_spec *specs;
+  int count = 0;
+  enum dgc_status status = find_specs(s, use, true, &specs, &count);
+  *there = count > 0;
+  return status;
+}
+
+static enum dgc_status open_data(struct dgc_session *s, enum data_use use, bool optional, bool in_files,
+                                 struct dataset **out) {
+  const struct options *o = &s->options;
+  struct data_spec *specs;
+  int count = 0;
+  *out = NULL;
+  enum dgc_status status = find_specs(s, use, optional, &specs, &count);
   if (status || (optional && !count)) return status;
+  for (int i = 0; i < count; i++) specs[i].in_files = in_files;
   if (!count)
     return session_fail(s, DGC_USAGE,
                         s->model->ninputs
@@ -262,6 +280,15 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   if (ds) words_say_unknown(s);
   *out = ds;
   return ds ? DGC_OK : session_unread(s);
+}
+
+enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out) {
+  return open_data(s, use, optional, false, out);
+}
+
+enum dgc_status session_data_in_files(struct dgc_session *s, enum data_use use, bool optional,
+                                      struct dataset **out) {
+  return open_data(s, use, optional, true, out);
 }
 
 void session_say_untested(struct dgc_session *s) {

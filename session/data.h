@@ -9,6 +9,11 @@
 /* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. It is
  * the caller's to close. */
 enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out);
+/* The same for who checks it and reads no rows: they stay in the files. */
+enum dgc_status session_data_in_files(struct dgc_session *s, enum data_use use, bool optional,
+                                      struct dataset **out);
+/* Whether anything says where the data lies. Nothing is opened. */
+enum dgc_status session_has_data(struct dgc_session *s, enum data_use use, bool *there);
 /* Where nothing is evaluated on: that the model's own test data is not, if it trains on other files than its own. */
 void session_say_untested(struct dgc_session *s);
 /* How many rows there are to run over, for the choice of a strategy, of which all processes know the same. One that was

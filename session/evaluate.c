@@ -8,9 +8,10 @@
 #include "session/towers.h"
 #include "session/trace.h"
 
-enum dgc_status session_evaluation_data(struct dgc_session *s, struct dataset **data) {
+enum dgc_status session_test_data(struct dgc_session *s, bool often, struct dataset **data) {
   *data = NULL;
-  return entry_there(s, ENTRY_EVAL) ? session_data(s, DATA_EVAL, true, data) : DGC_OK;
+  if (!entry_there(s, ENTRY_EVAL)) return DGC_OK;
+  return often ? session_data(s, DATA_EVAL, true, data) : session_data_in_files(s, DATA_EVAL, true, data);
 }
 
 static void finish_metrics(struct dgc_session *s, const struct totals *t, const struct dgc_metric **metrics,
@@ -112,11 +113,7 @@ enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **me
 }
 
 static enum dgc_status find_data(struct dgc_session *s, bool *there) {
-  struct dataset *data;
-  enum dgc_status status = session_evaluation_data(s, &data);
-  *there = data != NULL;
-  dataset_close(data);
-  return status;
+  return entry_there(s, ENTRY_EVAL) ? session_has_data(s, DATA_EVAL, there) : DGC_OK;
 }
 
 static enum dgc_status find_data_call(struct dgc_session *s, bool *there) { CALL(s, find_data(s, there)); }

@@ -248,7 +248,7 @@ static enum dgc_status open_test(struct training *t) {
   struct dgc_session *s = t->s;
   t->rates =
       arena_new_array(s->call, s->model->rates ? (size_t)s->model->rates->noutputs : 1, struct dgc_metric);
-  enum dgc_status status = t->test ? DGC_OK : session_evaluation_data(s, &t->test);
+  enum dgc_status status = t->test ? DGC_OK : session_test_data(s, session_evaluates_often(s), &t->test);
   if (!status && !t->test) session_say_untested(s);
   if (!status && t->test) status = session_takes_all(s, ENTRY_EVAL, t->test->rows);
   if (status) return status;
@@ -548,7 +548,7 @@ static enum dgc_status open_early(struct training *t) {
   int rank;
   if (!session_chooses(s) || transport_launched(&rank) > 1) return DGC_OK;
   enum dgc_status status = session_data(s, DATA_TRAIN, false, &t->data);
-  if (!status) status = session_evaluation_data(s, &t->test);
+  if (!status) status = session_test_data(s, session_evaluates_often(s), &t->test);
   if (!status) session_note_rows(s, DATA_TRAIN, t->data);
   if (!status && t->test) session_note_rows(s, DATA_EVAL, t->test);
   return status;

@@ -125,7 +125,10 @@ static const char *split_member(char *path) {
 
 static bool open_content(struct reader *r, const struct data_spec *spec, int64_t *budget) {
   r->pipe = !spec->roots && is_pipe(r->path);
-  if (!r->pipe) return content_open(&r->in, spec->roots, r->path, size_of, budget, r->loc, r->diags);
+  int64_t none = 0;
+  if (!r->pipe)
+    return content_open(&r->in, spec->roots, r->path, size_of, spec->in_files ? &none : budget, r->loc,
+                        r->diags);
   if (!spec->pipes) {
     diag_error(r->diags, r->loc, "cannot read %s: a pipe is read once, by one process; copy it into a file",
                r->path);

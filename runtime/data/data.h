@@ -62,6 +62,7 @@ struct data_spec {
       *vocabulary;     /* of words, "x.csv:city:category"; an open one is closed by what the files have. NULL:
                                   * an error, if there are words */
   struct pipes *pipes; /* where what comes through pipes is kept; NULL: there must be none */
+  bool in_files;       /* few rows are read, or none: what no format needs in memory stays in the file */
   const struct type *row; /* what the model takes, which images are made to be; NULL: it is not known */
   const struct row_source *source; /* instead of files: then `path` is what messages call it. NULL: files */
 };
