@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/towers/samples.h"
 
+#include "ir/ops/op_id.h"
 #include "passes/strategy/strategy.h"
 
 #include "tests/support/fixture.h"
@@ -27,7 +28,7 @@ struct walk {
   const char *const *lists;
   int64_t rows;
   bool shorter;
-  const char *placing, *behind; /* passes that each layout takes; `behind`: NULL if none */
+  const char *placing, *summing, *behind; /* passes that each layout takes; `behind`: NULL if none */
   sample_check *check;
   void *user;
   uint64_t share, place; /* one case of so many, and how many there were */
@@ -35,7 +36,7 @@ struct walk {
 };
 
 /* The passes up to this one do not look at the layout; those behind it are run for each. */
-static const char last_alike[] = "rows", last_placing[] = "copies";
+static const char last_alike[] = "rows", last_placing[] = "place", last_summing[] = "copies";
 
 /* Names of the passes behind `first`, up to `last`; NULL: from the first one, to the last one. */
 static const char *passes_between(struct arena *a, const char *first, const char *last) {
@@ -70,7 +71,16 @@ static bool refused(const struct diags *d) {
   return false;
 }
 
-static void try_case(struct walk *w, const struct entry *entry, const struct config *config,
+/* Only where such a node is expanded does a pass look at the algorithm of sums: without one, all of them give the same
+ * graph, but for the name in its header. */
+static bool has_sums(const struct graph *placed) {
+  for (uint32_t i = 0; i < placed->count; i++)
+    if (placed->nodes[i]->op == OP_all_reduce) return true;
+  return false;
+}
+
+/* Returns whether another algorithm of sums may be another case. */
+static bool try_case(struct walk *w, const struct entry *entry, const struct config *config,
                      const char *list) {
   struct arena *a = arena_create();
   struct diags d;
@@ -80,7 +90,8 @@ static void try_case(struct walk *w, const struct entry *entry, const struct con
                         config->strategy, config->cross_device ? config->cross_device : "default", list);
   bool ok = target_parse(a, list, &c.config.target, &d, LOC_NONE);
   c.graph = ok ? run(a, entry->alike, &c.config, w->placing, &d) : NULL;
-  bool left_out = ok && !c.graph && refused(&d);
+  bool left_out = ok && !c.graph && refused(&d), sums = !c.graph || has_sums(c.graph);
+  if (c.graph) c.graph = pipeline_run(a, c.graph, w->summing, NULL, NULL, &d);
   if (c.graph && w->behind) c.graph = pipeline_run(a, c.graph, w->behind, NULL, NULL, &d);
   if (c.graph) {
     const char *wrong = w->check(a, &c, w->user);
@@ -90,22 +101,25 @@ static void try_case(struct walk *w, const struct entry *entry, const struct con
     if (w->wrong++ < 5) print_error("%s: %s\n", c.name, diags_text(&d, false));
   }
   arena_destroy(a);
+  return sums;
 }
 
 static void try_layouts(struct walk *w, const struct entry *entry) {
   static const int towers[] = {1, 2, 3, 4, 6};
   for (int l = 0; w->lists[l]; l++)
     for (int s = 0; strategies[s].name; s++)
-      for (int t = 0; t < 5; t++)
+      for (int t = 0; t < 5; t++) {
+        bool sums = true;
         for (int x = 0; x < 4; x++) {
           if (w->shorter ? t % 2 == 0 || (x > 0 && t != 3) : x > 0 && t < 2) continue;
-          if (w->place++ % w->share) continue;
+          if (w->place++ % w->share || !sums) continue;
           struct config c = {.batch = w->rows,
                              .towers = towers[t],
                              .strategy = strategies[s].name,
                              .cross_device = x ? algorithms[x] : NULL};
-          try_case(w, entry, &c, w->lists[l]);
+          sums = try_case(w, entry, &c, w->lists[l]);
         }
+      }
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -128,8 +142,10 @@ void each_sample(const char *const *lists, int64_t rows, bool shorter, bool fuse
                  void *user) {
   struct arena *a = arena_create();
   const char *placing = passes_between(a, last_alike, last_placing);
-  const char *behind = !fused ? NULL : passes_between(a, last_placing, NULL);
-  struct walk w = {lists, rows, shorter, placing, behind, check, user, number_from("TEST_SHARE", 1), 0, 0, 0};
+  const char *summing = passes_between(a, last_placing, last_summing);
+  const char *behind = !fused ? NULL : passes_between(a, last_summing, NULL);
+  struct walk w = {lists, rows, shorter, placing, summing, behind, check, user, number_from("TEST_SHARE", 1),
+                   0,     0,    0};
   struct diags d;
   const char *names[64];
   int n = find_samples(a, names);

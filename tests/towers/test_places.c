@@ -181,8 +181,8 @@ static const char *rules_tell_devices(struct arena *a, struct str text) {
   return NULL;
 }
 
-/* Texts that were checked, by a digest of 64 bits. Many layouts differ in the algorithm of sums alone, of which most
- * entries have none: their texts are the same but for its name, which tells no device. */
+/* Texts that were checked, by a digest of 64 bits. Some layouts differ in the name of the algorithm of
+ * sums alone, which tells no device. */
 enum { MAX_SEEN = 1 << 18 };
 struct seen {
   uint64_t digests[MAX_SEEN]; /* 0: free */
