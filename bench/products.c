@@ -260,7 +260,7 @@ int main(int argc, char **argv) {
   int64_t bytes = argc > 3 ? INT64_C(1000000) * atoi(argv[3]) : 0;
   struct cpu_jit *jit = cpu_jit_create(&d);
   if (!jit || !gemm_can() || rounds < 1 || rounds > MOST_ROUNDS) return 3;
-  cpu_thread_init();
+  onednn_use_one_thread();
   printf("%-22s %9s %9s %7s %7s %7s %7s\n", "shape", "us, own", "library", "GF/s", "library", "least",
          "median");
   for (int i = 0; i < NSHAPES; i++)

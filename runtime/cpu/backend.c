@@ -103,7 +103,7 @@ static const char *cpu_emit(struct arena *a, const struct kernel *const *kernels
 
 static void cpu_enter(void *self) {
   (void)self;
-  cpu_thread_init();
+  onednn_use_one_thread();
   if (gemm_can()) cpu_scratch_enter();
 }
 

@@ -28,7 +28,7 @@ static int get_threads(void) {
   return get();
 }
 
-void cpu_thread_init(void) { set_threads(1); }
+void onednn_use_one_thread(void) { set_threads(1); }
 
 /* For VTune the library looks through all folders of the system for a file that hardly anybody has: a hundred calls of
  * the system. Who wants it says so in the environment. */

@@ -9,7 +9,7 @@
 /* As struct pieces names it. */
 #define ONEDNN "oneDNN"
 /* Once per thread that runs what the library has made: keeps it from starting threads of its own. */
-void cpu_thread_init(void);
+void onednn_use_one_thread(void);
 /* Calls make(plan), which makes primitives, with one thread and a library that has started. False if make gives that,
  * or there is no memory to start. Where the call is left for want of memory, `plan` is freed, and what the library has
  * made of it is not touched. */

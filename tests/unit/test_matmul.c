@@ -85,7 +85,7 @@ static void products(void **state) {
   static const enum dtype dtypes[] = {DT_F32, DT_F64, DT_I32, DT_I64, DT_U8};
   (void)state;
   rng.state = 3;
-  cpu_thread_init();
+  onednn_use_one_thread();
   for (int i = 0; i < 400; i++) {
     struct arena *a = arena_create();
     struct product mm = {.dtype = dtypes[i % 5],
