@@ -252,26 +252,35 @@ DEFINE_SLOW(double, f64)
 #define SUFFIX f64_any
 #include "kernels/cpu/attention_lanes.def"
 
+#define WIDTH(suffix) \
+  { forward_f32_##suffix, forward_f64_##suffix, backward_f32_##suffix, backward_f64_##suffix }
+const struct attention_width attention_widths[] = {
+    WIDTH(any),
 #if defined(__x86_64__)
-#define DEFINE(name, function, type)                                                \
-  void name(void *const *args, const void *numbers) {                               \
-    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && \
-        __builtin_cpu_supports("avx512dq"))                                         \
-      function##_##type##_avx512(args, numbers);                                    \
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))       \
-      function##_##type##_avx2(args, numbers);                                      \
-    else                                                                            \
-      function##_##type##_any(args, numbers);                                       \
-  }
-#else
-#define DEFINE(name, function, type) \
-  void name(void *const *args, const void *numbers) { function##_##type##_any(args, numbers); }
+    WIDTH(avx2),
+    WIDTH(avx512),
 #endif
+};
+
+int attention_widths_here(void) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq"))
+    return 3;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 2;
+#endif
+  return 1;
+}
+
+#define DEFINE(name, function)                                             \
+  void name(void *const *args, const void *numbers) {                      \
+    attention_widths[attention_widths_here() - 1].function(args, numbers); \
+  }
 static leaf_fn attention_f32, attention_f64;
-DEFINE(attention_f32, forward, f32)
-DEFINE(attention_f64, forward, f64)
-DEFINE(attention_gradient_f32, backward, f32)
-DEFINE(attention_gradient_f64, backward, f64)
+DEFINE(attention_f32, f32)
+DEFINE(attention_f64, f64)
+DEFINE(attention_gradient_f32, gradient_f32)
+DEFINE(attention_gradient_f64, gradient_f64)
 
 int64_t attention_units(const void *numbers) {
   const struct attention_numbers *s = numbers;
@@ -286,7 +295,7 @@ void attention_narrow(void *numbers, char **args, int64_t size, int64_t first, i
 }
 
 /* As many elements as the functions take, of eight bytes. */
-static size_t forward_scratch(const void *numbers) {
+size_t attention_scratch(const void *numbers) {
   const struct attention_numbers *s = numbers;
   if (s->batch == 0 || s->heads == 0) return CACHE_LINE;
   int64_t packed = s->keys * (padded(s->size) + padded(s->values));
@@ -303,6 +312,6 @@ size_t attention_gradient_scratch(const void *numbers) {
 
 const struct leaf_functions cpu_attention = {.f32 = attention_f32,
                                              .f64 = attention_f64,
-                                             .scratch = forward_scratch,
+                                             .scratch = attention_scratch,
                                              .units = attention_units,
                                              .narrow = attention_narrow};

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention has the same bits by vectors of every width that this machine has, of zeros, NaN, Inf and numbers whose
  * sums overflow, too. */
-#include "kernels/cpu/attention.c" /* all that it defines */
+#include "kernels/cpu/attention.h"
 
 #include "tests/support/random.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -85,7 +87,7 @@ static void compare(leaf_fn *const *widths, int count, bool f32, bool gradient) 
     struct rng r = {500 + (uint64_t)i};
     struct attention_numbers s = sizes(&r);
     struct operands o = operands_of(&r, &s, f32, gradient);
-    size_t memory = gradient ? attention_gradient_scratch(&s) : forward_scratch(&s);
+    size_t memory = gradient ? attention_gradient_scratch(&s) : attention_scratch(&s);
     void *first = NULL;
     for (int w = 0; w < count; w++) {
       void *result = malloc(o.result + 1);
@@ -106,33 +108,19 @@ static void compare(leaf_fn *const *widths, int count, bool f32, bool gradient) 
   }
 }
 
-#if defined(__x86_64__)
-#define WIDTHS(f) \
-  { f##_any, f##_avx2, f##_avx512 }
-static int here(void) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 1;
-  return __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-                 __builtin_cpu_supports("avx512dq")
-             ? 3
-             : 2;
-}
-#else
-#define WIDTHS(f) \
-  { f##_any }
-static int here(void) { return 1; }
-#endif
-
-#define DEFINE_TEST(name, f, f32, gradient)     \
-  static void name(void **state) {              \
-    static leaf_fn *const widths[] = WIDTHS(f); \
-    (void)state;                                \
-    if (here() < 2) skip();                     \
-    compare(widths, here(), f32, gradient);     \
+#define DEFINE_TEST(name, member, f32, gradient)                            \
+  static void name(void **state) {                                          \
+    leaf_fn *widths[8];                                                     \
+    int count = attention_widths_here();                                    \
+    (void)state;                                                            \
+    if (count < 2) skip();                                                  \
+    for (int i = 0; i < count; i++) widths[i] = attention_widths[i].member; \
+    compare(widths, count, f32, gradient);                                  \
   }
-DEFINE_TEST(single, forward_f32, true, false)
-DEFINE_TEST(wide, forward_f64, false, false)
-DEFINE_TEST(single_gradient, backward_f32, true, true)
-DEFINE_TEST(wide_gradient, backward_f64, false, true)
+DEFINE_TEST(single, f32, true, false)
+DEFINE_TEST(wide, f64, false, false)
+DEFINE_TEST(single_gradient, gradient_f32, true, true)
+DEFINE_TEST(wide_gradient, gradient_f64, false, true)
 
 /* test_widths [FIRST END] */
 int main(int argc, char **argv) {
