@@ -71,7 +71,7 @@ __device__ static inline float load_rows(const struct gradient_rows *r, int whic
   float odd = 0;
 #pragma unroll LOADS
   for (int i = 0; i < MET * WIDTH / 1024; i++) {
-    int u = (int)threadIdx.x + 256 * i, row = u / (WIDTH / 4), column = u % (WIDTH / 4) * 4;
+    int u = (int)anew(threadIdx.x) + 256 * i, row = u / (WIDTH / 4), column = u % (WIDTH / 4) * 4;
     float v[4];
     unsigned cells[4];
     load_some(from + (long long)row * r->row[which] + column, wide, row < left ? width - column : 0, v, 1);

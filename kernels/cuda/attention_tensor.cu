@@ -46,6 +46,11 @@ __device__ static inline float load_rows(const float *from, long long row, int j
   return odd;
 }
 
+/* The first of a lane's two rows, computed where it is asked for: registers are few. */
+__device__ static inline int row_of(const struct attention_shared *tile) {
+  return tile->begin + (int)anew(threadIdx.x) / 32 * 16 + (int)anew(threadIdx.x) % 32 / 4;
+}
+
 __device__ static inline void load_queries(const struct attention_numbers *s, const struct attention_head *x, const float *q,
                                            int row, struct attention_lane *l) {
   int t = (int)anew(threadIdx.x) % 4;
@@ -102,7 +107,7 @@ __device__ static inline void weigh(const struct attention_numbers *s, const str
 __device__ static inline void add_keys(const struct attention_numbers *s, const struct attention_head *x,
                                        const struct attention_shared *tile, int begin, int row, int j,
                                        struct attention_lane *l) {
-  int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
+  int g = (int)anew(threadIdx.x) % 32 / 4, t = (int)anew(threadIdx.x) % 4;
   float score[GROUPS][4];
 #pragma unroll
   for (int i = 0; i < GROUPS * 4; i++) score[i / 4][i % 4] = 0;
@@ -159,10 +164,10 @@ __device__ static inline void store_rows(const struct attention_numbers *s, cons
 __device__ static inline void attention_block(const struct attention_numbers *s, struct attention_shared *tile) {
   const float lowest = -0x1.fffffep127f, nothing = lowest * 2;
   const struct attention_head *x = &tile->x;
-  int begin = tile->begin, row = begin + (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4, keys = (int)s->keys;
+  int begin = tile->begin, keys = (int)s->keys;
   if (s->causal && begin + HIGH < keys) keys = begin + HIGH;
   struct attention_lane l;
-  load_queries(s, x, tile->q, row, &l);
+  load_queries(s, x, tile->q, row_of(tile), &l);
 #pragma unroll
   for (int i = 0; i < STEPS * 4; i++) l.held[i / 4][i % 4] = 0;
   l.top[0] = l.top[1] = nothing;
@@ -174,10 +179,10 @@ __device__ static inline void attention_block(const struct attention_numbers *s,
     float odd = load_rows(tile->values, x->row_values, j, (int)s->keys, (int)s->values, tile->v);
     if (odd != 0) tile->is_odd = 1;
     __syncthreads();
-    add_keys(s, x, tile, begin, row, j, &l);
+    add_keys(s, x, tile, begin, row_of(tile), j, &l);
   }
   __syncthreads();
-  if (!tile->is_odd) store_rows(s, x, tile->y, row, &l);
+  if (!tile->is_odd) store_rows(s, x, tile->y, row_of(tile), &l);
 #pragma unroll 1
   for (int i = 0; i < HIGH && tile->is_odd; i += ROWS)
     attention_rows(s, x, &tile->tile, tile->q, tile->keys, tile->values, tile->y, begin + i, 0);

@@ -472,11 +472,11 @@ __device__ static inline void multiply(const float *a, const float *b, float (*s
       }
 }
 
-__device__ static inline int warp_top(void) { return (int)threadIdx.x / 32 % WARPS / WARPS_ACROSS * 8 * LANE_ROWS; }
+__device__ static inline int warp_top(void) { return (int)anew(threadIdx.x) / 32 % WARPS / WARPS_ACROSS * 8 * LANE_ROWS; }
 __device__ static inline int warp_first(void) { return (int)threadIdx.x / 32 % WARPS_ACROSS * 4 * LANE_COLUMNS; }
 
 __device__ static inline void multiply_stage(struct conv_shared *x, int stage, float (*sums)[LANE_COLUMNS], int *odd) {
-  int slice = (int)threadIdx.x / 32 / WARPS, top = warp_top(), first = warp_first();
+  int slice = (int)anew(threadIdx.x) / 32 / WARPS, top = warp_top(), first = warp_first();
   const float *a = cells_a(x, stage, slice) + (SEEN_DEEP ? top * SLICE : top);
   const float *b = cells_b(x, stage, slice) + (OTHER_DEEP ? first * SLICE : first);
   if (EXACT)
