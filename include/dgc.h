@@ -488,18 +488,16 @@ struct dgc_bench {
   const struct dgc_bench_input *inputs;
   int nlines; /* without the option profile, none; the one that takes longest stands first */
   const struct dgc_bench_line *lines;
-  double
-      alone_seconds; /* a step by one thread of the first device, median; 0: there is no more, or other processes
-                         * have it */
-  int nplaces;       /* else, and the one stands first that costs most over its share of `alone` */
+  /* A step by one thread of the first device, median; 0: that is all there is, or there are other processes. */
+  double alone_seconds;
+  int nplaces; /* 0 likewise; the one stands first that costs most over its share of `alone` */
   const struct dgc_bench_place *places;
   double
       bf16_peak; /* as `peak`, of products of bfloat16 added up in f32; 0: this machine has no units for them */
   /* Seconds of a step whose parts, one by one, took what their operations need at the peak or their bytes at the
    * bandwidth, whichever is longer: caches are faster, so it is a measure, no bound. Not a number: as `outside`. */
   double roof;
-  const double
-      *line_threads; /* by line: seconds of a step that all threads have been at it, added up, no waiting */
+  const double *line_threads; /* by line: seconds of a step that threads have been at it, of all of them */
 };
 /* Times the option steps (default 100) of training on the option data, or on numbers made up. */
 DGC_API enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out);

@@ -108,11 +108,21 @@ static void compare(leaf_fn *const *widths, int count, bool f32, bool gradient) 
   }
 }
 
+/* Whether there is more than one width to compare. */
+static bool has_vectors(void) {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
+}
+
 #define DEFINE_TEST(name, member, f32, gradient)                            \
   static void name(void **state) {                                          \
     leaf_fn *widths[8];                                                     \
     int count = attention_widths_here();                                    \
     (void)state;                                                            \
+    assert_true(count > 1 || !has_vectors());                               \
     if (count < 2) skip();                                                  \
     for (int i = 0; i < count; i++) widths[i] = attention_widths[i].member; \
     compare(widths, count, f32, gradient);                                  \
