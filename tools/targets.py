@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What has to be built for some suites: targets.py BUILD SUITE... prints, as words for ninja, all that is built by default
-but programs which only tests of other suites run. A suite that begins with - leaves its tests out."""
+but programs which only tests of other suites run; targets.py --tests BUILD SUITE... prints the tests. -NAME leaves out
+that suite, or that test."""
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ def chosen(test, suites):
     """As meson test has it with --suite and --no-suite."""
     of = {suite.split(":")[-1] for suite in test["suite"]}
     wanted = {suite for suite in suites if not suite.startswith("-")}
-    return bool(of & wanted) and not any("-" + suite in suites for suite in of)
+    return bool(of & wanted) and not any("-" + name in suites for name in of | {test["name"]})
 
 
 def uses(test, programs):
@@ -26,8 +27,11 @@ def uses(test, programs):
 
 
 def main():
-    build, suites = os.path.realpath(sys.argv[1]), sys.argv[2:]
+    names = sys.argv[1] == "--tests"
+    build, suites = os.path.realpath(sys.argv[1 + names]), sys.argv[2 + names:]
     tests = load(build, "tests")
+    if names:
+        return print(*(test["name"] for test in tests if chosen(test, suites)))
     targets = [t for t in load(build, "targets") if t["build_by_default"]]
     programs = [t for t in targets if t["type"] == "executable"]
     others = set().union(*(uses(t, programs) for t in tests if not chosen(t, suites)))

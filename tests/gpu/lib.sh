@@ -22,10 +22,16 @@ gpus() {
   echo "$count GPUs: $(grep -m 1 '^/gpu:' devices)"
 }
 
-# small_lenet: from here on `models` has lenet with fewer filters, where GPUs are simulated: a gradient of a filter is a sum of
-# all threads of a block, which a simulated GPU takes in turn, as many times as there are weights.
-small_lenet() {
+# small MODEL: from here on `models` has a smaller one, where GPUs are simulated: of lenet with fewer filters, of words with fewer
+# letters. A gradient of a filter, or of a row of a table, is a sum of all threads of a block, which a simulated GPU takes in turn,
+# as many times as there are weights, or rows that are named.
+small() {
+  models=$samples
   [ -n "$simulated" ] || return 0
-  sed 's/conv2d(x, 6,/conv2d(x, 2,/; s/conv2d(c1, 16,/conv2d(c1, 4,/' "$samples/lenet.dsl" >lenet.dsl
-  if cmp -s "$samples/lenet.dsl" lenet.dsl; then fail 'lenet is as large as it was'; else models=$PWD; fi
+  case $1 in
+  lenet) less='s/conv2d(x, 6,/conv2d(x, 2,/; s/conv2d(c1, 16,/conv2d(c1, 4,/' ;;
+  words) less='s/2:47/2:11/; s/0:44/0:8/; s/1:45/1:9/' ;;
+  esac
+  sed "$less" "$samples/$1.dsl" >"$1.dsl"
+  if cmp -s "$samples/$1.dsl" "$1.dsl"; then fail "$1 is as large as it was"; else models=$PWD; fi
 }

@@ -54,12 +54,14 @@ models=$samples
 rows="--rows 0:96 --eval-rows 0:32 --batch 32"
 compare linear 1e-5 --data x=x.csv --data y=y.csv
 compare digits 1e-4 --set hidden=32
-compare words 1e-5
+small words
+compare words 1e-5 --data "$samples"
+models=$samples
 compare digits 1e-4 --set hidden=32 --packs 2
 # A normalisation, whose statistics are sums over all towers in the forward pass; for h2.x see samples.sh.
 except=h2.dense.bias
 rows="--rows 0:36 --eval-rows 0:12 --batch 12"
-small_lenet
+small lenet
 first_values=1 # by 5 the third step meets a kink: from the GPUs' state behind the second one a CPU goes where they go
 compare lenet 1e-3 --data "$samples"
 first_values=5

@@ -85,7 +85,9 @@ compare perceptron 1e-4 --data image=pixels.csv --data label=ten.csv --set hidde
 compare digits 1e-4 --set hidden=64
 compare autoencoder 1e-4 --data image="$images" --set hidden=32
 compare mnist 1e-4 $digits --set hidden=32
-compare words 1e-5
+small words
+compare words 1e-5 --data "$samples"
+models=$samples
 # A normalisation follows h2.x: its bias has no gradient but what rounding leaves, which adam makes as large as any.
 except=h2.dense.bias
 rows="--rows 0:32 --eval-rows 0:24 --batch 16"
@@ -94,7 +96,7 @@ arguments=
 on cpu:0 one_device 2 cpu.safetensors
 on gpu:0 one_device 2 gpu.safetensors
 near cpu.safetensors 1e-3 gpu:0
-small_lenet
+small lenet
 compare lenet 1e-3 --data "$samples"
 # What runs behind the host cannot be timed kernel by kernel.
 expect 2 'a profile' "$dgc" bench "$samples/digits.dsl" --devices gpu:0 --steps 1 --profile

@@ -22,7 +22,7 @@ def made_up(build):
         return {"id": name + "@id", "type": kind, "filename": [f"{build}/{name}"], "build_by_default": default}
 
     def test(suites, cmd, depends=(), env=None):
-        return {"suite": ["x:" + s for s in suites], "cmd": [f"{build}/{c}" for c in cmd], "depends": list(depends),
+        return {"name": "test_" + cmd[0], "suite": ["x:" + s for s in suites], "cmd": [f"{build}/{c}" for c in cmd], "depends": list(depends),
                 "env": {k: f"{build}/{v}" for k, v in (env or {}).items()}}
     what = {"targets": [*map(target, ["tool", "bench", "a", "b", "c", "d"]), target("lib", "shared library"),
                         target("archive", "static library"), target("never", default=False)],
@@ -40,6 +40,8 @@ def main():
         made_up(build)
         good = [check("a suite", {"tool", "bench", "lib", "a", "b"}, targets(build, "unit")),
                 check("a suite without another", {"tool", "bench", "lib", "a"}, targets(build, "unit", "-slow")),
+                check("a suite without a test", {"tool", "bench", "lib", "a"}, targets(build, "unit", "-test_b")),
+                check("tests", {"test_a", "test_x.sh", "test_never"}, targets("--tests", build, "unit", "run", "-slow", "-test_tool")),
                 check("what a test depends on, or has in a variable", {"tool", "bench", "lib", "c", "d"}, targets(build, "run"))]
     build = os.path.realpath(sys.argv[2])
     with open(f"{build}/meson-info/intro-targets.json", encoding="utf-8") as f:

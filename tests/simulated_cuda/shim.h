@@ -123,19 +123,26 @@ static inline __attribute__((unused)) float lane_xor(float x, int by) {
 }
 /* See kernels/cuda/leaf.cuh. */
 SIMULATED_INTRINSIC long long anew(long long x) { return x; }
+/* Of threads that take turns the first to come begins anew. */
+static struct { unsigned votes, came; } simulated_warps[32];
+static int simulated_any;
+static unsigned simulated_came;
 static inline __attribute__((unused)) unsigned warp_vote(int x) {
-  unsigned votes = 0, first = threadIdx.x & ~31u;
-  simulated_fragments[threadIdx.x][0] = x != 0;
+  unsigned w = threadIdx.x / 32, lanes = blockDim.x - w * 32;
+  if (simulated_warps[w].came++ == 0) simulated_warps[w].votes = 0;
+  if (simulated_warps[w].came == (lanes < 32 ? lanes : 32)) simulated_warps[w].came = 0;
+  simulated_warps[w].votes |= (unsigned)(x != 0) << threadIdx.x % 32;
   __syncthreads();
-  for (unsigned i = 0; i < 32 && first + i < blockDim.x; i++) votes |= simulated_fragments[first + i][0] << i;
+  unsigned votes = simulated_warps[w].votes;
   __syncthreads();
   return votes;
 }
 static inline __attribute__((unused)) int any_thread(int x) {
-  int any = 0;
-  simulated_fragments[threadIdx.x][0] = x != 0;
+  if (simulated_came++ == 0) simulated_any = 0;
+  if (simulated_came == blockDim.x) simulated_came = 0;
+  simulated_any |= x != 0;
   __syncthreads();
-  for (unsigned i = 0; i < blockDim.x; i++) any |= (int)simulated_fragments[i][0];
+  int any = simulated_any;
   __syncthreads();
   return any;
 }
