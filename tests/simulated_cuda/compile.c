@@ -51,13 +51,18 @@ static bool runs(char *const *argv, const char *log) {
 
 /* The compilers to try, the first that exists: $CC, split at its spaces, then the usual names. Kernels run for a
  * moment, and there are many: so they are not optimised, but where operations are to be contracted, or where they run
- * long, as DGC_SIMULATED_OPTIMIZE=1 says. Those that are written by hand are few, and the same in all plans: what dgc
- * makes itself begins with a kernel k0. Without optimisation tcc takes a twentieth of clang's time, and clang half of
+ * long, as DGC_SIMULATED_OPTIMIZE=1 says. Those that are written by hand are few, and the same in all plans, but where
+ * sizes are part of their text. Without optimisation tcc takes a twentieth of clang's time, and clang half of
  * gcc's; what tcc does not take as it is, others compile. */
+static bool is_by_hand(const char *text) {
+  return !strstr(text, " k0_"); /* with which begins what dgc makes */
+}
+
 static const char *level_of(const char *text, bool contract) {
   const char *optimize = getenv("DGC_SIMULATED_OPTIMIZE");
+  bool of_a_size = strstr(text, " conv_few(") || strstr(text, " window_fixed(");
   if (contract) return "-O2";
-  return (optimize && *optimize == '1') || !strstr(text, " k0_") ? "-O1" : "-O0";
+  return (optimize && *optimize == '1') || (is_by_hand(text) && !of_a_size) ? "-O1" : "-O0";
 }
 
 static bool compiles_quickly(const char *source, const char *object, const char *log) {
@@ -66,15 +71,16 @@ static bool compiles_quickly(const char *source, const char *object, const char 
 }
 
 /* `link`: to a library, else to what ld makes one of. A compiler that links starts itself twice, which takes as long as
- * most kernels do. */
-static bool compiles(const char *level, bool contract, bool link, const char *source, const char *object,
-                     const char *log) {
+ * most kernels do. `quickly`: by tcc, which does not look whether accesses are aligned; dgc's own are. */
+static bool compiles(const char *level, bool contract, bool link, bool quickly, const char *source,
+                     const char *object, const char *log) {
   char words[512], *argv[64];
   snprintf(words, sizeof words, "%s", getenv("CC") && *getenv("CC") ? getenv("CC") : "");
   int leading = 0;
   for (char *rest = words, *word; leading < 16 && (word = strtok_r(leading ? NULL : words, " ", &rest));)
     argv[leading++] = word;
-  if (!leading && !link && strcmp(level, "-O0") == 0 && compiles_quickly(source, object, log)) return true;
+  if (!leading && !link && quickly && strcmp(level, "-O0") == 0 && compiles_quickly(source, object, log))
+    return true;
   const char *const names[] = {leading ? argv[0] : "clang-19", "clang", "cc", "gcc"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     int n = i == 0 && leading ? leading : 1;
@@ -135,8 +141,10 @@ static void *compile_anew(const char *text, bool contract, size_t *bytes, char *
   snprintf(messages, sizeof messages, "%s/log", folder);
   void *data = NULL;
   const char *level = level_of(text, contract);
-  bool ok = write_file(source, text) && compiles(level, contract, false, source, unlinked, messages) &&
-            (links(unlinked, object, messages) || compiles(level, contract, true, source, object, messages));
+  bool ok =
+      write_file(source, text) &&
+      compiles(level, contract, false, !is_by_hand(text), source, unlinked, messages) &&
+      (links(unlinked, object, messages) || compiles(level, contract, true, false, source, object, messages));
   size_t ignored;
   *log = read_file(messages, &ignored);
   if (ok) data = read_file(object, bytes);
