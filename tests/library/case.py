@@ -41,16 +41,17 @@ class Case:
         return self.reference(*(x[n] for n in self.inputs), **({"p": p} if p else {}))
 
     def slopes(self, p, moved, x, weight):
+        """The value, and the gradients of its weighted sum."""
         def total(p, moved):
-            return jax.numpy.sum(self.value(p, {**x, **moved}) * weight)
+            y = self.value(p, {**x, **moved})
+            return jax.numpy.sum(y * weight), y
 
-        return jax.grad(total, (0, 1))(p, moved)
+        by, y = jax.grad(total, (0, 1), has_aux=True)(p, moved)
+        return y, *by
 
     def run(self, f, *args):
-        """f(*args): one program, which serves all types; op by op, each of which XLA compiles, only where bits are compared
-        or where the reference looks at numbers."""
-        if self.exact:
-            return f(*args)
+        """f(*args): one program, which serves all types; op by op, each of which XLA compiles, only where the reference looks at
+        numbers."""
         try:
             return self.compiled.setdefault(f.__name__, jax.jit(f))(*args)
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
@@ -102,7 +103,7 @@ def check(lib, case, real):
     text += ("  y = " + body if "\n" not in body else body.rstrip()) + "\n  predict out = y\n"
 
     def wide(x):  # as exact as can be: the numbers themselves are those of the type
-        return jax.numpy.asarray(x, np.float64) if x.dtype.kind == "f" else jax.numpy.asarray(x)
+        return jax.device_put(x.astype(np.float64) if x.dtype.kind == "f" else x)
 
     exact = {n: wide(x) for n, x in given.items()}
     slopes = [n for n, x in given.items() if x.dtype.kind == "f"] if case.gradients else []
@@ -116,34 +117,33 @@ def check(lib, case, real):
 
     with session("") as s:
         made = [v for v in s.variables() if v[0] != "step"]
-        rng = np.random.default_rng(5)
-        held = {n: (rng.normal(size=shape) * 0.5).astype(t) for n, t, shape in made}
-        held.update({n: np.abs(v) for n, v in held.items() if n.endswith("variance")})
-        for n, v in held.items():
-            s.write(n, v)
-        got = s.run("predict", ROWS, given)["out"]
+        shape = next(shape for n, _, shape in s.outputs("predict") if n == "out")
+    rng = np.random.default_rng(5)
+    held = {n: (rng.normal(size=shape) * 0.5).astype(t) for n, t, shape in made}
+    held.update({n: np.abs(v) for n, v in held.items() if n.endswith("variance")})
     p = {n: wide(v) for n, v in held.items()}
-    want = case.run(case.value, p, exact)
-    wrong = differs(np.asarray(want), got.astype(np.float64) if got.dtype.kind == "f" else got, off * case.off, case.exact)
-    found = [f"value: {wrong}"] if wrong else []
-    if not slopes and not (p and case.gradients):
-        return found
-    weight = rows(77, *got.shape[1:]).astype(dtype)
-
-    by_p, by_x = case.run(case.slopes, p, {n: exact[n] for n in slopes}, exact, wide(weight))
-    more = declared("weight_of_y", weight)
-    more += "".join(f"  predict by_{n} = gradient(sum(y * weight_of_y), {n})\n" for n in slopes)
     trained = [n for n in held if case.gradients]
-    more += "  train sum(y * weight_of_y) with probe()\n" if trained else ""
-    given = {**given, "weight_of_y": weight}
+    more = ""
+    if slopes or trained:
+        weight = rows(77, *shape[1:]).astype(dtype)
+        more = declared("weight_of_y", weight)
+        more += "".join(f"  predict by_{n} = gradient(sum(y * weight_of_y), {n})\n" for n in slopes)
+        more += "  train sum(y * weight_of_y) with probe()\n" if trained else ""
+        given = {**given, "weight_of_y": weight}
+        want, by_p, by_x = case.run(case.slopes, p, {n: exact[n] for n in slopes}, exact, wide(weight))
+    else:
+        want = case.run(case.value, p, exact)
+
     with session(more) as s:
         for n, v in held.items():
             s.write(n, v)
-        if slopes:
-            got = s.run("predict", ROWS, given)
-            for n in slopes:
-                wrong = differs(by_x[n], got["by_" + n].astype(np.float64), off * case.off, False)
-                found += [f"gradient by {n}: {wrong}"] if wrong else []
+        results = s.run("predict", ROWS, given)
+        got = results["out"]
+        wrong = differs(np.asarray(want), got.astype(np.float64) if got.dtype.kind == "f" else got, off * case.off, case.exact)
+        found = [f"value: {wrong}"] if wrong else []
+        for n in slopes:
+            wrong = differs(by_x[n], results["by_" + n].astype(np.float64), off * case.off, False)
+            found += [f"gradient by {n}: {wrong}"] if wrong else []
         if trained:
             s.run("train", ROWS, given)
             seen = {n: (t, shape) for n, t, shape in s.variables()}
