@@ -57,8 +57,8 @@ static void add(struct cases *c, const struct type *a, const struct type *b, int
 }
 
 /* Pictures as large as the largest are there for tiles, which GPUs choose by the size of what is f32; CPUs have ways by
- * size of f64, too. What has one way for all sizes is tried with the smaller ones, as are kernels: on a GPU a block adds up
- * an element, which a simulated one does in many turns. */
+ * size of f64, too. What has one way for all sizes is tried with the smaller ones, as are kernels: on a GPU a block
+ * adds up an element, which a simulated one does in many turns. */
 static bool goes_by_size(const struct cases *c, enum dtype d) {
   const struct target *t = &c->g->config.target;
   bool gpu = t->ndevices && strcmp(t->devices[0].name.kind, "gpu") == 0;

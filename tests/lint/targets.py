@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stage of tools/test builds: targets.py TARGETS BUILD. Of a made-up build, exactly that; of this one, everything
-that is built by default for all suites, and for some all that their tests are given."""
+"""What a stage of tools/test builds: targets.py TARGETS LONG BUILD. Of a made-up build, exactly that; of this one, everything
+that is built by default for all suites, and for some all that their tests are given. And each row of LONG, tests/long.txt, is
+a test, where the build has all tests, and stages."""
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ def targets(build, *suites):
 
 
 def check(what, wanted, got):
-    print(f"{'ok' if wanted == got else 'FAILED'}: {what}" + ("" if wanted == got else f": {sorted(wanted ^ got)}"))
+    print(f"{'ok' if wanted == got else 'FAILED'}: {what}" + ("" if wanted == got else f": {wanted} {got}"))
     return wanted == got
 
 
@@ -43,7 +44,7 @@ def main():
                 check("a suite without a test", {"tool", "bench", "lib", "a"}, targets(build, "unit", "-test_b")),
                 check("tests", {"test_a", "test_x.sh", "test_never"}, targets("--tests", build, "unit", "run", "-slow", "-test_tool")),
                 check("what a test depends on, or has in a variable", {"tool", "bench", "lib", "c", "d"}, targets(build, "run"))]
-    build = os.path.realpath(sys.argv[2])
+    build = os.path.realpath(sys.argv[3])
     with open(f"{build}/meson-info/intro-targets.json", encoding="utf-8") as f:
         all_files = {os.path.relpath(n, build): t for t in json.load(f) if t["build_by_default"] for n in t["filename"]}
     with open(f"{build}/meson-info/intro-tests.json", encoding="utf-8") as f:
@@ -52,6 +53,13 @@ def main():
     good.append(check("all suites of this build", {n for n, t in all_files.items() if t["type"] != "static library"}, targets(build, *suites)))
     given = {os.path.relpath(a, build) for t in tests if "unit" in t["suite"][0] for a in t["cmd"] if a.startswith(build + "/")}
     good.append(check("what tests of units are given", set(), (given & set(all_files)) - targets(build, "unit")))
+    with open(sys.argv[2], encoding="utf-8") as f:
+        rows = [words for words in (line.partition("#")[0].split() for line in f) if words]
+    names = {t["name"] for t in tests}
+    if {"registers", "recipes", "cpu_longer", "simulated_waits"} <= names:
+        good.append(check("rows are tests", set(), {row[0] for row in rows} - names))
+    good.append(check("stages", set(), set().union(*(row[1:] for row in rows)) - {"gcc", "address", "thread"}))
+    good.append(check("no test stands twice", len(rows), len({row[0] for row in rows})))
     print(f"{sum(good)} passed, {len(good) - sum(good)} failed")
     return 0 if all(good) else 1
 

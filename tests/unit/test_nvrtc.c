@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kernel of every sample through the real NVRTC, where it is installed; no GPU and no driver are needed. A kernel
- * that another program had too, but for its name, is left out: that takes most of NVRTC's time. Kernels that dgc makes ask
- * nothing of the architecture: what the oldest can, all can. Those written by hand are bench/gpu/registers.py's.
+ * that another program had too, but for its name, is left out: that takes most of NVRTC's time. Kernels that dgc makes
+ * ask nothing of the architecture: what the oldest can, all can. Those written by hand are bench/gpu/registers.py's.
  * test_nvrtc FOLDER-OF-SAMPLES CACHE: what NVRTC makes of a text is kept in the folder CACHE, or in TEST_CACHE. */
 #include "base/map.h"
 #include "include/dgc.h"
