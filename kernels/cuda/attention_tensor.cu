@@ -9,8 +9,8 @@
  * in attention.cuh. */
 enum { HIGH = 128, KEYS = WIDTH == 64 ? 16 : 32, STEPS = WIDTH / 8, STRIDE = WIDTH + 8, GROUPS = KEYS / 8 };
 
-/* It is all that there is in shared memory, so it begins where accesses of 16 bytes may, and k and v do. */
-struct attention_shared {
+/* k and v begin where accesses of 16 bytes may. */
+struct __align__(16) attention_shared {
   unsigned k[KEYS * STRIDE], v[KEYS * STRIDE];
   int is_odd, begin; /* the block's first row */
   struct attention_tile tile;
