@@ -31,7 +31,7 @@ def main():
     build, suites = os.path.realpath(sys.argv[1 + names]), sys.argv[2 + names:]
     tests = load(build, "tests")
     if names:
-        return print(*(test["name"] for test in tests if chosen(test, suites)))
+        return print(*dict.fromkeys(test["name"] for test in tests if chosen(test, suites)))
     targets = [t for t in load(build, "targets") if t["build_by_default"]]
     programs = [t for t in targets if t["type"] == "executable"]
     others = set().union(*(uses(t, programs) for t in tests if not chosen(t, suites)))

@@ -9,8 +9,12 @@ import sys
 import tempfile
 
 
-def targets(build, *suites):
-    return set(subprocess.run([sys.executable, sys.argv[1], build, *suites], check=True, capture_output=True, text=True).stdout.split())
+def printed(*words):
+    return subprocess.run([sys.executable, sys.argv[1], *words], check=True, capture_output=True, text=True).stdout.split()
+
+
+def targets(*words):
+    return set(printed(*words))
 
 
 def check(what, wanted, got):
@@ -28,7 +32,7 @@ def made_up(build):
     what = {"targets": [*map(target, ["tool", "bench", "a", "b", "c", "d"]), target("lib", "shared library"),
                         target("archive", "static library"), target("never", default=False)],
             "tests": [test(["unit"], ["a", "tool"]), test(["unit", "slow"], ["b"]), test(["run"], ["x.sh"], ["c@id"], {"D": "d"}),
-                      test(["run"], ["tool"]), test(["run"], ["never"])]}
+                      test(["run"], ["tool"]), test(["run"], ["never"]), test(["more"], ["tool"])]}
     os.mkdir(f"{build}/meson-info")
     for name, rows in what.items():
         with open(f"{build}/meson-info/intro-{name}.json", "w", encoding="utf-8") as f:
@@ -43,6 +47,7 @@ def main():
                 check("a suite without another", {"tool", "bench", "lib", "a"}, targets(build, "unit", "-slow")),
                 check("a suite without a test", {"tool", "bench", "lib", "a"}, targets(build, "unit", "-test_b")),
                 check("tests", {"test_a", "test_x.sh", "test_never"}, targets("--tests", build, "unit", "run", "-slow", "-test_tool")),
+                check("a name of two tests once", ["test_tool"], printed("--tests", build, "run", "more", "-test_x.sh", "-test_never")),
                 check("what a test depends on, or has in a variable", {"tool", "bench", "lib", "c", "d"}, targets(build, "run"))]
     build = os.path.realpath(sys.argv[3])
     with open(f"{build}/meson-info/intro-targets.json", encoding="utf-8") as f:
