@@ -8,7 +8,7 @@
 # Without one it exits 77, which skips a test, and says why. DGC_ORACLES=PYTHON names another Python that has them;
 # DGC_ORACLES=off is none. It lies in ~/.cache/dgc-oracles, XDG_CACHE_HOME being a folder of the build's in tests.
 # On two busy cores that took 30 seconds: 192 MB loaded, 720 MB on the disk. What tests/optional.txt names is tried once
-# beside that, another 63 and 200 MB: without it, only the tests that want it are skipped.
+# beside that, another 63 and 200 MB: without it, only the tests that want it are skipped. To compile it all takes 9 seconds more.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 list=$root/tests/requirements.txt
@@ -69,6 +69,13 @@ if [ ! -f "$tried" ] && [ "${1-}" != --find ]; then
   [ -f "$tried" ] || "$home/bin/python" -m pip install -q --disable-pip-version-check --no-cache-dir --no-compile --retries 2 \
     --timeout 30 --only-binary :all: --no-deps -r "$optional" >"$tried" 2>&1 ||
     echo "tools/oracles.sh: without what tests/optional.txt names: $(tail -1 "$tried")" >&2
+  exec 9>&-
+fi
+# Each test starts a Python, which does not keep what it compiles: read from source, JAX and scipy take seconds to load.
+if [ ! -f "$tried.compiled" ] && [ "${1-}" != --find ]; then
+  exec 9>"$cache/lock"
+  flock 9
+  [ -f "$tried.compiled" ] || "$home/bin/python" -m compileall -q -j 0 "$home/lib" >"$tried.compiled" 2>&1 || :
   exec 9>&-
 fi
 echo "$home/bin/python"
