@@ -4,6 +4,7 @@
 # shellcheck disable=SC2086
 . "$(dirname "$0")/lib.sh"
 gpus
+# Few units and letters: bits are compared, and a simulated GPU takes long for many.
 digits="$samples/digits.dsl --set hidden=64"
 small words
 words="$models/words.dsl --data $samples"

@@ -50,19 +50,17 @@ static bool runs(char *const *argv, const char *log) {
 }
 
 /* The compilers to try, the first that exists: $CC, split at its spaces, then the usual names. Kernels run for a
- * moment, and there are many: so they are not optimised, but where operations are to be contracted, or where they run
- * long, as DGC_SIMULATED_OPTIMIZE=1 says. Those that are written by hand are few, and the same in all plans, but where
- * sizes are part of their text. Without optimisation tcc takes a twentieth of clang's time, and clang half of
- * gcc's; what tcc does not take as it is, others compile. */
+ * moment, and there are many: so they are not optimised, but where operations are to be contracted. Those that are
+ * written by hand are few, and the same in all plans, but where sizes are part of their text. Without optimisation
+ * tcc takes a twentieth of clang's time, and clang half of gcc's; what tcc does not take as it is, others compile. */
 static bool is_by_hand(const char *text) {
   return !strstr(text, " k0_"); /* with which begins what dgc makes */
 }
 
 static const char *level_of(const char *text, bool contract) {
-  const char *optimize = getenv("DGC_SIMULATED_OPTIMIZE");
   bool of_a_size = strstr(text, " conv_few(") || strstr(text, " window_fixed(");
   if (contract) return "-O2";
-  return (optimize && *optimize == '1') || (is_by_hand(text) && !of_a_size) ? "-O1" : "-O0";
+  return is_by_hand(text) && !of_a_size ? "-O1" : "-O0";
 }
 
 static bool compiles_quickly(const char *source, const char *object, const char *log) {
