@@ -20,17 +20,24 @@
 
 /* --- kernels --- */
 
+/* Whether the device runs the kernel, in a loop maybe. */
+static bool runs_kernel(const struct plan *p, int device, const struct kernel *kernel) {
+  const struct device_plan *d = &p->devices[device];
+  for (int i = 0; i < d->nsteps; i++) {
+    const struct step *step = &d->steps[i];
+    if (step->kernel == kernel || (step->loop && runs_kernel(step->loop->body, device, kernel))) return true;
+  }
+  return false;
+}
+
 /* The kernels that devices of this kind run. */
 static int kernels_of_kind(struct dgc_session *s, const struct plan *p, const char *kind,
                            const struct kernel **out) {
   int n = 0;
   for (int i = 0; i < p->nkernels; i++) {
     bool used = false;
-    for (int d = 0; d < p->ndevices && !used; d++) {
-      if (strcmp(s->target.devices[d].name.kind, kind) != 0) continue;
-      for (int k = 0; k < p->devices[d].nsteps && !used; k++)
-        used = p->devices[d].steps[k].kernel == p->kernels[i];
-    }
+    for (int d = 0; d < p->ndevices && !used; d++)
+      used = strcmp(s->target.devices[d].name.kind, kind) == 0 && runs_kernel(p, d, p->kernels[i]);
     if (used) out[n++] = p->kernels[i];
   }
   return n;

@@ -204,12 +204,38 @@ void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int las
   }
 }
 
+static void store_all(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count) {
+  for (int r = 0; r < count; r++)
+    for (int c = 0; c < n->chunks; c++) store_lanes(n, first + r, c, loops_lanes(n, g, results[r], c));
+}
+
+/* A chunk with all its lanes is stored as a whole: where there are no registers for masks, a store with a mask takes
+ * AMD's processors 12 cycles. */
+static void store_whole_or_masked(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first,
+                                  int count) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef mask = n->mask, active = n->active;
+  LLVMBasicBlockRef whole = llvm.AppendBasicBlockInContext(n->e->context, n->fn, "whole"),
+                    masked = llvm.AppendBasicBlockInContext(n->e->context, n->fn, "part"),
+                    stored = llvm.AppendBasicBlockInContext(n->e->context, n->fn, "stored");
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntEQ, active, int64(n, KERNEL_LANES), ""), whole, masked);
+  llvm.PositionBuilderAtEnd(ir, whole);
+  n->mask = n->active = NULL;
+  store_all(n, g, results, first, count);
+  llvm.BuildBr(ir, stored);
+  llvm.PositionBuilderAtEnd(ir, masked);
+  n->mask = mask, n->active = active;
+  store_all(n, g, results, first, count);
+  llvm.BuildBr(ir, stored);
+  llvm.PositionBuilderAtEnd(ir, stored);
+}
+
 void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
                  bool in_lanes) {
-  for (int r = 0; r < count; r++) {
-    if (!in_lanes)
-      store_scalar(n, first + r, scalar_value(n, g, results[r]));
-    else
-      for (int c = 0; c < n->chunks; c++) store_lanes(n, first + r, c, loops_lanes(n, g, results[r], c));
-  }
+  if (in_lanes && n->mask && n->heavy && count > 0)
+    store_whole_or_masked(n, g, results, first, count);
+  else if (in_lanes)
+    store_all(n, g, results, first, count);
+  else
+    for (int r = 0; r < count; r++) store_scalar(n, first + r, scalar_value(n, g, results[r]));
 }
