@@ -86,11 +86,17 @@ static void store_scalar(struct cpu_loops *n, int a, LLVMValueRef v) {
   llvm.SetAlignment(s, (unsigned)dtype_size(arg_dtype(n, a)));
 }
 
+static LLVMValueRef first_lanes(struct cpu_loops *n, int lanes) {
+  LLVMValueRef number[KERNEL_LANES];
+  for (int i = 0; i < lanes; i++) number[i] = llvm.ConstInt(i32(n), (uint64_t)i, 0);
+  return llvm.ConstVector(number, (unsigned)lanes);
+}
+
 static void store_lanes(struct cpu_loops *n, int a, int chunk, LLVMValueRef v) {
   struct emit *e = n->e;
   enum dtype d = arg_dtype(n, a);
   if (n->k->args[a].vector == STRIDE_ZERO) { /* all lanes write one element: the last one wins */
-    LLVMValueRef active = n->active ? n->active : int64(n, KERNEL_LANES);
+    LLVMValueRef active = n->active ? n->active : int64(n, n->stored);
     LLVMValueRef last = llvm.BuildSub(e->builder, active, int64(n, 1), "");
     store_scalar(n, a, llvm.BuildExtractElement(e->builder, v, last, ""));
     return;
@@ -99,10 +105,14 @@ static void store_lanes(struct cpu_loops *n, int a, int chunk, LLVMValueRef v) {
   LLVMValueRef p = lane_address(n, a, chunk);
   unsigned align = (unsigned)dtype_size(d);
   if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
+    if (n->stored < KERNEL_LANES)
+      v = llvm.BuildShuffleVector(e->builder, v, v, first_lanes(n, n->stored), "");
     llvm.SetAlignment(llvm.BuildStore(e->builder, v, p), align);
     return;
   }
-  LLVMValueRef mask = n->mask ? n->mask : llvm.ConstAllOnes(emit_type(e, DT_BOOL, KERNEL_LANES));
+  LLVMValueRef mask = n->mask ? n->mask
+                              : llvm.BuildICmp(e->builder, LLVMIntULT, emit_iota(e, 32),
+                                               emit_const(e, DT_I32, (uint64_t)n->stored, KERNEL_LANES), "");
   LLVMTypeRef types[] = {llvm.TypeOf(v), llvm.TypeOf(p)};
   LLVMValueRef args[] = {v, p, llvm.ConstInt(i32(n), align, 0), mask};
   bool one = n->k->args[a].vector == STRIDE_ONE;
@@ -209,33 +219,36 @@ static void store_all(struct cpu_loops *n, struct cpu_program *g, const sval *re
     for (int c = 0; c < n->chunks; c++) store_lanes(n, first + r, c, loops_lanes(n, g, results[r], c));
 }
 
-/* A chunk with all its lanes is stored as a whole: where there are no registers for masks, a store with a mask takes
- * AMD's processors 12 cycles. */
-static void store_whole_or_masked(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first,
-                                  int count) {
+/* With a mask, but where so many lanes are active as there are most often. */
+static void store_some(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
+                       int often) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef mask = n->mask, active = n->active;
   LLVMBasicBlockRef whole = llvm.AppendBasicBlockInContext(n->e->context, n->fn, "whole"),
-                    masked = llvm.AppendBasicBlockInContext(n->e->context, n->fn, "part"),
+                    part = llvm.AppendBasicBlockInContext(n->e->context, n->fn, "part"),
                     stored = llvm.AppendBasicBlockInContext(n->e->context, n->fn, "stored");
-  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntEQ, active, int64(n, KERNEL_LANES), ""), whole, masked);
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntEQ, active, int64(n, often), ""), whole, part);
   llvm.PositionBuilderAtEnd(ir, whole);
   n->mask = n->active = NULL;
+  n->stored = often;
   store_all(n, g, results, first, count);
   llvm.BuildBr(ir, stored);
-  llvm.PositionBuilderAtEnd(ir, masked);
+  llvm.PositionBuilderAtEnd(ir, part);
   n->mask = mask, n->active = active;
+  n->stored = KERNEL_LANES;
   store_all(n, g, results, first, count);
   llvm.BuildBr(ir, stored);
   llvm.PositionBuilderAtEnd(ir, stored);
 }
 
+/* Where there are no registers for masks, a store with a mask takes AMD's processors 12 cycles. Chunks of a heavy body
+ * are whole but for the last; of short rows, such as halves of attention's heads, the only one often is half a chunk. */
 void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
                  bool in_lanes) {
-  if (in_lanes && n->mask && n->heavy && count > 0)
-    store_whole_or_masked(n, g, results, first, count);
-  else if (in_lanes)
-    store_all(n, g, results, first, count);
-  else
+  if (!in_lanes)
     for (int r = 0; r < count; r++) store_scalar(n, first + r, scalar_value(n, g, results[r]));
+  else if (n->mask && count > 0 && (n->heavy || n->k->rank > 1))
+    store_some(n, g, results, first, count, n->heavy ? KERNEL_LANES : KERNEL_LANES / 2);
+  else
+    store_all(n, g, results, first, count);
 }

@@ -378,6 +378,7 @@ LLVMValueRef emit_shape(struct emit *e, const struct kernel *k, int given, const
   n->e = e;
   n->k = k = along_rows(k, scratch);
   n->narrow = k->narrow;
+  n->stored = KERNEL_LANES;
   order_loops(n);
   program_init(n, &n->body, &k->body, k->result, kernel_results(k), true, scratch);
   if (is_reduce(n))

@@ -45,6 +45,7 @@ struct cpu_loops {
   LLVMValueRef mask;                 /* active lanes, or NULL for all */
   LLVMValueRef active;               /* their number (i64), or NULL */
   int chunks;                        /* of this round */
+  int stored;                        /* lanes that are stored, where there is no mask */
   LLVMValueRef acc[MAX_KERNEL_SUMS][MAX_UNROLL];
   LLVMValueRef element[MAX_KERNEL_SUMS][KERNEL_LANES]; /* of a narrow one, */
   int at;                                              /* and which is at hand */

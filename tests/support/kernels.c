@@ -108,7 +108,7 @@ static sval value_of(struct rng *r, struct sprog *p, enum dtype d) {
 #define MAX_ELEMENTS_TESTED 6000
 
 static void random_extents(struct rng *r, struct kernel *k, int64_t *extent) {
-  static const int64_t odd[] = {0, 1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 65, 130};
+  static const int64_t odd[] = {0, 1, 2, 3, 5, 8, 15, 16, 17, 24, 31, 32, 33, 65, 130};
   int64_t total = 1;
   for (int l = 0; l < k->rank; l++) {
     int64_t e = odd[rng_chance(r, 4) ? 0 : 1 + rng_below(r, (int)(sizeof odd / sizeof odd[0]) - 1)];
