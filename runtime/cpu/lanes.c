@@ -242,7 +242,7 @@ static void store_some(struct cpu_loops *n, struct cpu_program *g, const sval *r
 }
 
 /* Where there are no registers for masks, a store with a mask takes AMD's processors 12 cycles. Chunks of a heavy body
- * are whole but for the last; of short rows, such as halves of attention's heads, the only one often is half a chunk. */
+ * are whole but for the last; of short rows, such as halves of attention heads, the only one often is half a chunk. */
 void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
                  bool in_lanes) {
   if (!in_lanes)
