@@ -45,13 +45,14 @@ static void prefetch(struct cpu_loops *n, int a, LLVMValueRef p, int loop, int r
 }
 
 /* What a processor does not guess. Sums of many columns take 256 bytes of each row, and rows are longer. Parts of rows,
- * slices say, are short, and a heavy body would wait for the first lines of each. */
+ * slices say, are short, and a heavy body would wait for the first lines of each; so it would at each round where it
+ * goes along the rows, a chunk of each. */
 static void prefetch_rows(struct cpu_loops *n, int a, LLVMValueRef p) {
   int innermost = n->order[n->k->rank - 1];
   if (is_reduce(n) && vector_is_kept(n) && n->k->strip >= MAX_UNROLL && !n->mask)
     prefetch(n, a, p, innermost, ROWS_AHEAD);
-  else if (!is_reduce(n) && n->heavy && n->vector_depth > 0)
-    prefetch(n, a, p, n->order[n->vector_depth - 1], HEAVY_ROWS_AHEAD);
+  else if (!is_reduce(n) && n->heavy && n->k->rank > 1)
+    prefetch(n, a, p, n->vector_depth > 0 ? n->order[n->vector_depth - 1] : innermost, HEAVY_ROWS_AHEAD);
 }
 
 static LLVMValueRef load_lanes(struct cpu_loops *n, int a, int chunk) {
