@@ -2,20 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What NVIDIA's assembler makes of the kernels, for which no GPU is needed.
 
-registers.py DGC [MODEL...] [--arch sm_80,sm_90,sm_100] [--nvrtc] [--check] [--leaves f32,f64,i32]
+registers.py DGC [MODEL...] [--arch sm_80,sm_90,sm_100] [--nvrtc] [--check] [--leaves f32,f64,i32] [--known FILE [--record]]
 
 For each kernel of a model, as `dgc compile --emit cuda` prints it, and with --leaves for each of kernels/cuda: threads of a
 block, registers of a thread, shared memory, what is kept in local memory because registers do not suffice, and how many warps
 of a multiprocessor that leaves (the formula of NVIDIA's occupancy calculator: registers are given to a warp by the 256, shared
 memory to a block by the 128 bytes with 1024 for the system). --check says only what is wrong: local memory, or less than a
 quarter of a multiprocessor's warps in f32. --nvrtc compiles by NVRTC, as dgc does, and takes two thirds of the time; nvcc's
-registers are a few more or less. The last column has the least time of the step that gave the kernel its name, in
+registers are a few more or less. What FILE has is not compiled again: each text by its digest, in which the compiler, its options
+and the architecture are, and what was found of it; --record writes those of this run into it, and no others. The last column has the least time of the step that gave the kernel its name, in
 microseconds of an H100: its operations over the peak, or its bytes over the bandwidth. Exit status 77: there is no nvcc.
 """
 import argparse
 import concurrent.futures
 import ctypes
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -89,8 +91,45 @@ def intermediate(library, text, arch):
 
 
 @functools.cache
+def version(compiler):
+    return subprocess.run([compiler, '--version'], check=True, capture_output=True, text=True).stdout.split('release ')[-1].split(',')[0]
+
+
+def digest(compiler, text, arch, by_nvrtc):
+    how = [version(compiler), 'nvrtc' if by_nvrtc else 'nvcc', arch, *OPTIONS, text]
+    return hashlib.sha256('\n'.join(how).encode()).hexdigest()[:16]
+
+
+class Known:
+    """Rows `DIGEST REGISTERS SHARED LOCAL KERNEL`, one for each kernel of a text."""
+
+    def __init__(self):
+        self.rows, self.used = {}, {}
+
+    def read(self, path):
+        for line in path.read_text().splitlines() if path and path.exists() else []:
+            if line and not line.startswith('#'):
+                key, registers, shared, local, name = line.split()[:5]
+                self.rows.setdefault(key, {})[name] = int(registers), int(shared), int(local)
+
+    def write(self, path):
+        head = [line for line in path.read_text().splitlines() if line.startswith('#')] if path.exists() else []
+        rows = [f'{key} {made[name][0]:3} {made[name][1]:6} {made[name][2]} {name}' for key, made in self.used.items() for name in made]
+        path.write_text('\n'.join(head + sorted(rows, key=lambda row: row.split()[4:] + row.split())) + '\n')
+
+
+known = Known()
+
+
 def compile_text(compiler, text, arch, by_nvrtc):
     """By kernel: (registers, shared, local)."""
+    key = digest(compiler, text, arch, by_nvrtc)
+    if key not in known.used:
+        known.used[key] = known.rows.get(key) or assemble(compiler, text, arch, by_nvrtc)
+    return known.used[key]
+
+
+def assemble(compiler, text, arch, by_nvrtc):
     library = by_nvrtc and nvrtc(compiler)
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, 'kernels.ptx' if library else 'kernels.cu')
@@ -218,8 +257,11 @@ def main():
     parser.add_argument('--check', action='store_true')
     parser.add_argument('--nvrtc', action='store_true')
     parser.add_argument('--leaves', default='', help='of these types; without MODEL only them')
+    parser.add_argument('--known', metavar='FILE', type=pathlib.Path)
+    parser.add_argument('--record', action='store_true')
     o = parser.parse_args()
     compiler, archs, wrong, kernels = nvcc(), o.arch.split(','), [], 0
+    known.read(o.known)
     if not compiler:
         print('SKIP: there is no nvcc (of CUDA 12.8 or newer)')
         return 77
@@ -237,6 +279,8 @@ def main():
     for name, dtype, text in by_hand:
         wrong += measure(compiler, 'kernels/cuda', text, o, dtype)
         kernels += 1
+    if o.record and not wrong:
+        known.write(o.known)
     print('\n'.join(wrong + [f'{kernels} kernels for {", ".join(archs)}: {len(wrong)} wrong']))
     return 1 if wrong else 0
 
