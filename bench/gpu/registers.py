@@ -10,8 +10,9 @@ of a multiprocessor that leaves (the formula of NVIDIA's occupancy calculator: r
 memory to a block by the 128 bytes with 1024 for the system). --check says only what is wrong: local memory, or less than a
 quarter of a multiprocessor's warps in f32. --nvrtc compiles by NVRTC, as dgc does, and takes two thirds of the time; nvcc's
 registers are a few more or less. What FILE has is not compiled again: each text by its digest, in which the compiler, its options
-and the architecture are, and what was found of it; --record writes those of this run into it, and no others. The last column has the least time of the step that gave the kernel its name, in
-microseconds of an H100: its operations over the peak, or its bytes over the bandwidth. Exit status 77: there is no nvcc.
+and the architecture are, and what was found of it; --record writes those of this run into it, and no others. The last column
+has the least time of the step that gave the kernel its name, in microseconds of an H100: its operations over the peak, or its
+bytes over the bandwidth. Exit status 77: there is no nvcc.
 """
 import argparse
 import concurrent.futures
@@ -125,7 +126,9 @@ def compile_text(compiler, text, arch, by_nvrtc):
     """By kernel: (registers, shared, local)."""
     key = digest(compiler, text, arch, by_nvrtc)
     if key not in known.used:
-        known.used[key] = known.rows.get(key) or assemble(compiler, text, arch, by_nvrtc)
+        found = known.rows.get(key, {})
+        whole = len(found) == text.count('__global__')
+        known.used[key] = found if whole else assemble(compiler, text, arch, by_nvrtc)
     return known.used[key]
 
 
@@ -260,6 +263,8 @@ def main():
     parser.add_argument('--known', metavar='FILE', type=pathlib.Path)
     parser.add_argument('--record', action='store_true')
     o = parser.parse_args()
+    if o.record and not o.known:
+        parser.error('--record wants --known FILE')
     compiler, archs, wrong, kernels = nvcc(), o.arch.split(','), [], 0
     known.read(o.known)
     if not compiler:

@@ -87,10 +87,12 @@ static void store_scalar(struct cpu_loops *n, int a, LLVMValueRef v) {
   llvm.SetAlignment(s, (unsigned)dtype_size(arg_dtype(n, a)));
 }
 
-static LLVMValueRef first_lanes(struct cpu_loops *n, int lanes) {
-  LLVMValueRef number[KERNEL_LANES];
-  for (int i = 0; i < lanes; i++) number[i] = llvm.ConstInt(i32(n), (uint64_t)i, 0);
-  return llvm.ConstVector(number, (unsigned)lanes);
+LLVMValueRef loops_part(struct cpu_loops *n, LLVMValueRef v, int lanes, int first) {
+  LLVMValueRef lane[KERNEL_LANES];
+  for (int i = 0; i < lanes; i++) lane[i] = llvm.ConstInt(i32(n), (unsigned)(first + i), 0);
+  if (lanes == 1) return llvm.BuildExtractElement(n->e->builder, v, lane[0], "");
+  return llvm.BuildShuffleVector(n->e->builder, v, llvm.GetPoison(llvm.TypeOf(v)),
+                                 llvm.ConstVector(lane, (unsigned)lanes), "");
 }
 
 static void store_lanes(struct cpu_loops *n, int a, int chunk, LLVMValueRef v) {
@@ -106,8 +108,7 @@ static void store_lanes(struct cpu_loops *n, int a, int chunk, LLVMValueRef v) {
   LLVMValueRef p = lane_address(n, a, chunk);
   unsigned align = (unsigned)dtype_size(d);
   if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
-    if (n->stored < KERNEL_LANES)
-      v = llvm.BuildShuffleVector(e->builder, v, v, first_lanes(n, n->stored), "");
+    if (n->stored < KERNEL_LANES) v = loops_part(n, v, n->stored, 0);
     llvm.SetAlignment(llvm.BuildStore(e->builder, v, p), align);
     return;
   }
@@ -242,8 +243,8 @@ static void store_some(struct cpu_loops *n, struct cpu_program *g, const sval *r
   llvm.PositionBuilderAtEnd(ir, stored);
 }
 
-/* Where there are no registers for masks, a store with a mask takes AMD's processors 12 cycles. Chunks of a heavy body
- * are whole but for the last; of short rows, such as halves of attention heads, the only one often is half a chunk. */
+/* Where there are no registers for masks, a store with a mask takes AMD's processors eight times as long. Chunks of a
+ * heavy body are whole but for the last; of short rows, as halves of attention heads, the only one often is half. */
 void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
                  bool in_lanes) {
   if (!in_lanes)

@@ -85,6 +85,8 @@ LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef byt
 void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int last);
 /* A value emitted before, as lanes. */
 LLVMValueRef loops_lanes(struct cpu_loops *n, const struct cpu_program *g, int v, int chunk);
+/* `lanes` lanes of a vector from `first` on; one alone is a scalar. */
+LLVMValueRef loops_part(struct cpu_loops *n, LLVMValueRef v, int lanes, int first);
 /* Writes `count` results to the arguments from `first` on. */
 void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
                  bool in_lanes);

@@ -112,21 +112,13 @@ void reduce_elements(struct cpu_loops *n) {
   }
 }
 
-static LLVMValueRef half(struct cpu_loops *n, LLVMValueRef v, int lanes, int first) {
-  LLVMValueRef lane[KERNEL_LANES];
-  for (int i = 0; i < lanes; i++) lane[i] = llvm.ConstInt(i32(n), (unsigned)(first + i), 0);
-  if (lanes == 1) return llvm.BuildExtractElement(n->e->builder, v, lane[0], "");
-  return llvm.BuildShuffleVector(n->e->builder, v, llvm.GetPoison(llvm.TypeOf(v)),
-                                 llvm.ConstVector(lane, (unsigned)lanes), "");
-}
-
 /* The lanes of an accumulator as one value: 0+8, 1+9, ...; then 0+4, ... */
 static void reduce_lanes(struct cpu_loops *n, LLVMValueRef *acc, LLVMValueRef *index) {
   LLVMBuilderRef ir = n->e->builder;
   for (int lanes = KERNEL_LANES / 2; lanes > 0; lanes /= 2) {
-    LLVMValueRef lo = half(n, *acc, lanes, 0), hi = half(n, *acc, lanes, lanes);
+    LLVMValueRef lo = loops_part(n, *acc, lanes, 0), hi = loops_part(n, *acc, lanes, lanes);
     if (kernel_is_arg(n->k)) {
-      LLVMValueRef lo_index = half(n, *index, lanes, 0), hi_index = half(n, *index, lanes, lanes);
+      LLVMValueRef lo_index = loops_part(n, *index, lanes, 0), hi_index = loops_part(n, *index, lanes, lanes);
       LLVMValueRef wins = hi_wins(n, lo, hi, lo_index, hi_index);
       *acc = llvm.BuildSelect(ir, wins, hi, lo, "");
       *index = llvm.BuildSelect(ir, wins, hi_index, lo_index, "");

@@ -4,7 +4,7 @@
 # RUN: %dgc compile %s --batch 8 --entry predict --devices gpu:0 --emit cuda | %FileCheck --check-prefix=CUDA %s
 # CHECK:      define void @next(
 # CHECK:      call void @llvm.prefetch.p0(
-# CHECK:      icmp eq i64 %[[ACTIVE:[0-9]+]], 16
+# CHECK:      icmp eq i64 %{{[0-9]+}}, 16
 # CHECK-NEXT: br i1 %{{[0-9]+}}, label %whole, label %part
 # CHECK:      whole:
 # CHECK-NEXT: store <16 x float> %[[H:[0-9]+]], ptr
