@@ -29,9 +29,11 @@
 
 #include <string.h>
 
-/* Bytes of a row of C for which B is packed at a time, and tiles of A; tiles of a block in which sums wait. */
-enum { WIDE = 4096, TILES = 18, WAITING_TILES = 36 };
-/* Rows of B that are asked for ahead, and how many of them stay in the first cache. */
+/* Bytes of a row of C for which B is packed at a time, and tiles of A; tiles of a block in which sums wait, and where
+ * registers are few and blocks need many of these, bytes of all of them: for each block B is packed again. */
+enum { WIDE = 4096, TILES = 18, FEW_TILES = 9, WAITING_TILES = 36, WAITING_BYTES = 8 << 20 };
+/* Rows of B that are asked for ahead, and how many of them stay in the first cache. Where registers are few, a tile has
+ * few sums for what it reads and writes of C: a whole piece at a time was measured to be faster, from the second. */
 enum { AHEAD = 8, PART = 256, SHORT_PART = 64 };
 /* Bytes of B of a piece that is not cut into parts where A is patches, as each part copies the image for itself. */
 enum { SMALL = 16 << 10 };
@@ -112,6 +114,12 @@ static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
   if (g->at.patches || strip <= FEW * g->rows) g->rows = even(strip, g->rows);
 }
 
+/* Whether tiles read columns of A in memory: a line of it has those that the tiles below read. */
+static bool columns_lie(const struct gemm *g) { return g->size.transpose_a && !g->packs_a && !g->at.patches; }
+
+/* Bytes between rows of a block that waits. */
+static int64_t waiting_step(const struct gemm *g) { return g->wide * g->bytes + CACHE_LINE; }
+
 /* B must be packed where it lies transposed. Elsewhere, where registers are many, a tile takes long and the rows of B
  * are short, the one before has time to ask for it. */
 static void choose_panels(struct gemm *g, bool few) {
@@ -120,15 +128,19 @@ static void choose_panels(struct gemm *g, bool few) {
   g->packs_b = p->transpose_b || (!asked && p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
   bool crowded = p->k * g->bytes % SAME_PLACE == 0 && p->m >= g->rows;
   g->packs_a = !g->at.patches && (p->transpose_a || crowded) && p->n > SEVERAL_COLUMNS * g->columns;
-  g->a_row = round_up(g->rows * g->bytes, CACHE_LINE / 2);
+  g->a_row = few ? g->rows * g->bytes : round_up(g->rows * g->bytes, CACHE_LINE / 2);
   g->a_apart =
       g->packs_a ? PRODUCT_PIECE * g->a_row + CACHE_LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
   g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + CACHE_LINE : g->columns * g->bytes;
   g->wide = least(WIDE / g->bytes / g->columns * g->columns, round_up(p->n, g->columns));
-  g->high = g->levels ? WAITING_TILES : blocks_of(p->m, g->rows);
-  g->deep = TILES * g->rows;
+  g->high = blocks_of(p->m, g->rows);
+  if (g->levels) {
+    int64_t most = few ? WAITING_BYTES / (g->levels * g->rows * waiting_step(g)) : 0;
+    g->high = even(g->high, greatest(most, WAITING_TILES));
+  }
+  g->deep = (few ? FEW_TILES : TILES) * g->rows;
   g->asks = !g->at.patches && p->k >= PART / 2;
-  g->part = PART;
+  g->part = few && !g->at.patches && !columns_lie(g) ? PRODUCT_PIECE : PART;
   if (p->transpose_b && p->m <= FEW_ROWS * g->rows && !g->packs_a) g->wide = g->columns;
   if (p->transpose_b && p->m <= g->rows) g->part = SHORT_PART;
   if (g->turned) g->wide = round_up(p->n, g->columns), g->high = even(g->high, WAITING_TILES);
@@ -229,9 +241,6 @@ struct sums {
 static int64_t waiting_rows(const struct gemm *g) {
   return g->high * (g->at.patches ? g->patches.unit : g->rows);
 }
-
-/* Bytes between rows of a block that waits. */
-static int64_t waiting_step(const struct gemm *g) { return g->wide * g->bytes + CACHE_LINE; }
 
 static struct sums level(const struct area *s, int64_t number) {
   const struct gemm *g = s->g;
@@ -359,9 +368,9 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
                            .c_step = to.step,
                            .goes_on = goes_on,
                            .add = add};
-  /* Columns of A that lie in memory as they are: a round asks for the line that the tile below needs at the same k. */
-  bool lies = p->transpose_a && !g->packs_a && !g->at.patches;
-  call.a_ahead = lies ? 2 * g->rows * g->bytes - 1 : AHEAD * a_step, call.b_ahead = AHEAD * call.b_step;
+  /* Of columns a round asks for the line that the tile below needs at the same k. */
+  call.a_ahead = columns_lie(g) ? 2 * g->rows * g->bytes - 1 : AHEAD * a_step,
+  call.b_ahead = AHEAD * call.b_step;
   const char *b = b_at(g, s->b, k, s->left);
   if (g->packs_b) {
     struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};
@@ -416,7 +425,7 @@ static struct room room_of(const struct gemm *g) {
   struct room r = {0};
   int64_t across = blocks_of(least(g->wide, g->size.n), g->columns);
   if (g->packs_b) r.b = (size_t)(across * g->b_apart);
-  if (g->packs_a) r.a = (size_t)(TILES * g->a_apart);
+  if (g->packs_a) r.a = (size_t)(g->deep / g->rows * g->a_apart);
   if (g->at.patches) r.a = g->patches.room;
   r.waiting = (size_t)((g->levels + g->turned) * waiting_rows(g) * waiting_step(g));
   return r;
