@@ -311,10 +311,12 @@ static double dot(const struct tensor *x, int64_t at_x, const struct tensor *y, 
   return sum;
 }
 
+/* Infinite where it is beyond its type. */
 static double score(const struct head_values *x, int64_t i, int64_t j) {
   const struct attention *s = x->s;
   int64_t q = row_at(s, s->queries, s->size, x->b, x->h, i), k = row_at(s, s->keys, s->size, x->b, x->h, j);
-  return dot(&x->in[Q], q, &x->in[K], k, s->size) / sqrt((double)s->size);
+  double exact = dot(&x->in[Q], q, &x->in[K], k, s->size) / sqrt((double)s->size);
+  return x->in[Q].type.dtype == DT_F32 && isinf((float)exact) ? (double)(float)exact : exact;
 }
 
 /* Of the scores that row i sees: the greatest, and the sum of e^(score - top); top -Inf: none counts. */

@@ -12,7 +12,8 @@
  * fixed by the shape, and a head is a piece of work of its own.
  *
  * Keys that are not seen have a weight of 0, and what is 0 times NaN or Inf is not: where a result is not finite it
- * is computed again by the slow functions here, of the pairs alone that see each other. */
+ * is computed again by the slow functions here, of the pairs alone that see each other. So is one of which all scores
+ * are -Inf: as exponents of two they are 1.44 times as great, and leave the range of their type the earlier. */
 #include "kernels/cpu/attention.h"
 
 #include "base/integer.h"
@@ -94,6 +95,12 @@ static int is_seen(const struct attention_head *x, int64_t i, int64_t j) {
   return !x->mask || x->mask[i * x->s->mask_step[2] + j * x->s->mask_step[3]];
 }
 
+static int sees_any(const struct attention_head *x, int64_t i) {
+  int64_t j = 0;
+  while (j < x->s->keys && !is_seen(x, i, j)) j++;
+  return j < x->s->keys;
+}
+
 /* 2^x of x <= 0. */
 static double exp2_of(double x) {
   static const double c[] = {0x1.62e42fefa39efp-1,  0x1.ebfbdff82c58fp-3,  0x1.c6b08d704a0c6p-5,
@@ -114,9 +121,11 @@ static double exp2_of(double x) {
     for (int64_t i = 0; i < count; i++) sum += (double)a[i] * (double)b[i];                               \
     return sum;                                                                                           \
   }                                                                                                       \
+  /* A number of its type, as an exponent of two. */                                                      \
   static double score_##suffix(const struct attention_head *x, const T *q, const T *k, int64_t i,         \
                                int64_t j) {                                                               \
-    return dot_##suffix(q + i * x->row, k + j * x->row, x->s->size) * (x->scale * PER_TWO);               \
+    double s = dot_##suffix(q + i * x->row, k + j * x->row, x->s->size) * x->scale;                       \
+    return isinf((T)s) ? (double)(T)s : s * PER_TWO;                                                      \
   }                                                                                                       \
   /* The greatest score of row i, and the sum of the weights. */                                          \
   static double top_##suffix(const struct attention_head *x, const T *q, const T *k, int64_t i,           \
