@@ -146,28 +146,53 @@ static bool meets(const struct shape *s, int axis, int o, int k, int i) {
   return o * s->stride[axis] + k * s->kernel_dilation[axis] == i * s->input_dilation[axis] + s->low[axis];
 }
 
+/* What is read again and again: the elements of a tensor as numbers. */
+struct numbers {
+  const int64_t *dim;
+  const double *at;
+};
+
+static struct numbers numbers_of(struct arena *a, const struct tensor *t) {
+  int64_t count = type_count(&t->type);
+  double *at = arena_new_array(a, (size_t)count + 1, double);
+  for (int64_t e = 0; e < count; e++) at[e] = tensor_at(t, e);
+  return (struct numbers){t->type.dim, at};
+}
+
 /* Number `channel` of pixel (n, y, x) of an image. */
-static double pixel_at(const struct tensor *t, int n, const int *at, int channel) {
-  const int64_t *dim = t->type.dim;
-  return tensor_at(t, ((n * dim[1] + at[0]) * dim[2] + at[1]) * dim[3] + channel);
+static double pixel_at(const struct numbers *x, int n, const int *at, int channel) {
+  return x->at[((n * x->dim[1] + at[0]) * x->dim[2] + at[1]) * x->dim[3] + channel];
 }
 
-/* The pixel, of an image so large, that `from` meets under `k`; `forward`: of the input, else of the output. What is
- * met on one axis does not depend on the other. */
-static bool find_pixel(const struct shape *s, const int64_t *dim, const int *from, const int *k, bool forward,
-                       int *at) {
+/* On each axis the place of an image that place `from` of the other one meets under place k of the kernel, or -1:
+ * [from][k]. `forward`: of the input, else of the output. What is met on one axis does not depend on the other. */
+struct meetings {
+  int *at[AXES];
+};
+
+static struct meetings meetings_of(struct arena *a, const struct shape *s, const int64_t *from_dim,
+                                   const int64_t *dim, bool forward) {
+  struct meetings m;
   for (int axis = 0; axis < AXES; axis++) {
-    int i = 0;
-    while (i < dim[1 + axis] &&
-           !(forward ? meets(s, axis, from[axis], k[axis], i) : meets(s, axis, i, k[axis], from[axis])))
-      i++;
-    if (i == dim[1 + axis]) return false;
-    at[axis] = i;
+    int sizes[] = {(int)from_dim[1 + axis], s->kernel[axis]};
+    m.at[axis] = arena_new_array(a, (size_t)sizes[0] * (size_t)sizes[1] + 1, int);
+    for (int e = 0; e < sizes[0] * sizes[1]; e++) {
+      int from = e / sizes[1], k = e % sizes[1], i = (int)dim[1 + axis] - 1;
+      while (i >= 0 && !(forward ? meets(s, axis, from, k, i) : meets(s, axis, i, k, from))) i--;
+      m.at[axis][e] = i;
+    }
   }
-  return true;
+  return m;
 }
 
-static void convolve(const struct shape *s, const struct tensor *t, int result, struct tensor *out) {
+static bool find_pixel(const struct meetings *m, const struct shape *s, const int *from, const int *k,
+                       int *at) {
+  for (int axis = 0; axis < AXES; axis++) at[axis] = m->at[axis][from[axis] * s->kernel[axis] + k[axis]];
+  return at[0] >= 0 && at[1] >= 0;
+}
+
+static void convolve(struct arena *a, const struct shape *s, const struct tensor *t, int result,
+                     struct tensor *out) {
   struct terms sum = {.count = 0};
   size_t most = 1 + (size_t)s->kernel[0] * (size_t)s->kernel[1] * (size_t)(s->channels + s->filters) +
                 (size_t)s->batch * (size_t)(output_size(s, 0) * output_size(s, 1));
@@ -175,6 +200,11 @@ static void convolve(const struct shape *s, const struct tensor *t, int result, 
   assert_true(sum.a && sum.b && sum.there);
   int filters = s->groups * s->filters, places = s->kernel[0] * s->kernel[1], at[AXES];
   const int64_t *dim = out->type.dim;
+  struct numbers x[RESULTS];
+  for (int i = 0; i < RESULTS; i++) x[i] = numbers_of(a, &t[i]);
+  bool forward = result != INPUT;
+  struct meetings met =
+      meetings_of(a, s, x[forward ? OUTPUT : INPUT].dim, x[forward ? INPUT : OUTPUT].dim, forward);
   for (int64_t e = 0; e < type_count(&out->type); e++) {
     int last = (int)(e % dim[3]), two = (int)(e / dim[3] % dim[2]), one = (int)(e / dim[3] / dim[2] % dim[1]);
     int first = (int)(e / dim[3] / dim[2] / dim[1]), pixel[AXES] = {one, two};
@@ -184,22 +214,21 @@ static void convolve(const struct shape *s, const struct tensor *t, int result, 
       for (int n = 0; n < s->batch; n++)
         for (o[0] = 0; o[0] < output_size(s, 0); o[0]++)
           for (o[1] = 0; o[1] < output_size(s, 1); o[1]++) {
-            bool there = find_pixel(s, t[INPUT].type.dim, o, place, true, at);
-            put_term(&sum, there, there ? pixel_at(&t[INPUT], n, at, group * s->channels + two) : 0,
-                     pixel_at(&t[OUTPUT], n, o, last));
+            bool there = find_pixel(&met, s, o, place, at);
+            put_term(&sum, there, there ? pixel_at(&x[INPUT], n, at, group * s->channels + two) : 0,
+                     pixel_at(&x[OUTPUT], n, o, last));
           }
     } else {
-      bool forward = result == OUTPUT;
-      const struct tensor *image = &t[forward ? INPUT : OUTPUT];
+      const struct numbers *image = &x[forward ? INPUT : OUTPUT];
       int group = last / (forward ? s->filters : s->channels), terms = forward ? s->channels : s->filters;
       for (int i = 0; i < places; i++) {
         int k = forward ? i : places - 1 - i, place[AXES] = {k / s->kernel[1], k % s->kernel[1]};
-        bool there = find_pixel(s, image->type.dim, pixel, place, forward, at);
+        bool there = find_pixel(&met, s, pixel, place, at);
         for (int c = 0; c < terms; c++) {
           int in_w = forward ? (k * s->channels + c) * filters + last
                              : (k * s->channels + last % s->channels) * filters + group * s->filters + c;
           put_term(&sum, there, there ? pixel_at(image, first, at, group * terms + c) : 0,
-                   tensor_at(&t[KERNEL], in_w));
+                   x[KERNEL].at[in_w]);
         }
       }
     }
@@ -267,7 +296,7 @@ static void in_order(void **state) {
       struct node *in[] = {x[order[result][0]], x[order[result][1]]};
       struct node *z = build(o->g, OP_conv, 2, in, count, attrs, NULL);
       const char *what = arena_printf(a, "%s of shape %d", results[result], i);
-      convolve(&s, t, result, in_order_result(o, z, what));
+      convolve(a, &s, t, result, in_order_result(o, z, what));
     }
   }
   in_order_check(o);
