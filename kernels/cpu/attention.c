@@ -95,10 +95,12 @@ static int is_seen(const struct attention_head *x, int64_t i, int64_t j) {
   return !x->mask || x->mask[i * x->s->mask_step[2] + j * x->s->mask_step[3]];
 }
 
+/* Whether row i sees a key. Where each number of a mask is as the one before, all are as the first. */
 static int sees_any(const struct attention_head *x, int64_t i) {
-  int64_t j = 0;
-  while (j < x->s->keys && !is_seen(x, i, j)) j++;
-  return j < x->s->keys;
+  int64_t keys = keys_before(x->s, i + 1);
+  if (!x->mask || keys == 0) return keys > 0;
+  const uint8_t *m = x->mask + i * x->s->mask_step[2];
+  return m[0] || (x->s->mask_step[3] && memcmp(m, m + 1, (size_t)(keys - 1)) != 0);
 }
 
 /* 2^x of x <= 0. */
