@@ -148,8 +148,7 @@ row("softmax", "softmax(x, axis = 1)[:, 0]", lambda x: tf.nn.softmax(x, axis=1)[
 # Scores that f32 holds, and not times 1 / log(2).
 FAR, NEAR = 1.75 * 2.0 ** 127, [2.0 ** -125 * i for i in (1, 1.25, 1.5, 1.75)]
 row("dot_product_attention",
-    "reshape(dot_product_attention(reshape(x[:, 0:1], [3, 1, 1, 1]), reshape(x[:, 1:5], [3, 4, 1, 1]), "
-    "reshape(z[:, 1:5], [3, 4, 1, 1])), [3])",
+    "dot_product_attention(expand(expand(x[:, 0:1])), expand(expand(x[:, 1:5])), expand(expand(z[:, 1:5])))[:, 0, 0, 0]",
     lambda x, z: tf.reduce_sum(tf.nn.softmax(x[:, 0:1] * x[:, 1:5]) * z[:, 1:5], axis=1),
     lambda x, z: jnp.sum(jax.nn.softmax(x[:, 0:1] * x[:, 1:5]) * z[:, 1:5], axis=1),
     [[-FAR] + NEAR, [FAR] + [-k for k in NEAR], [FAR] + 4 * [-NEAR[0]]], 3 * [[0, 1, 5, 2, 3]])
