@@ -13,7 +13,8 @@
  *
  * Keys that are not seen have a weight of 0, and what is 0 times NaN or Inf is not: where a result is not finite it
  * is computed again by the slow functions here, of the pairs alone that see each other. So is one of which all scores
- * are -Inf: as exponents of two they are 1.44 times as great, and leave the range of their type the earlier. */
+ * are -Inf: rows of q are multiplied by 1.44 / sqrt(size) before, and they or their scores may leave the range of the
+ * type where q and the scores do not. */
 #include "kernels/cpu/attention.h"
 
 #include "base/integer.h"

@@ -5,11 +5,12 @@
  * is gone through in tiles that fit the registers (tile.h), whose code is written for their size: 14 x 2 vectors
  * with 32 registers, 6 x 2 with 16, 16, 24 or 12 x 1 where C is no wider than a vector. With 16 a column is computed
  * as a row: lanes run along it; and a row, if B lies transposed, without tiles: kernels/cpu/dots.c. A tile takes a
- * part of a piece of k, for which a panel of B stays in the first cache, and the next one goes on with the sums that
- * it has left in C. B goes into panels as wide as a tile, so that it is read in order, unless it is used too seldom
- * to pay, or tiles take so long that the one before can ask for its rows; A as well, by columns, where C is wide and A
- * lies transposed, or a tile's rows of it would crowd into the same few places of the first cache. Where A has few rows
- * and B lies transposed, the transpose of C is computed, which needs no large B packed. Patches of a convolution are
+ * part of a piece of k, for which a panel of B stays in the first cache, or where registers are few all of it; the
+ * next one goes on with the sums that it has left in C. B goes into panels as wide as a tile, so that it is read in
+ * order, unless it is used too seldom to pay, or tiles take so long that the one before can ask for its rows; A as
+ * well, by columns, where C is wide and A lies transposed, or a tile's rows of it would crowd into the same few
+ * places of the first cache. Where A has few rows and B lies transposed, the transpose of C is computed, which
+ * needs no large B packed. Patches of a convolution are
  * read where they lie (patch_tiles.h); what is copied of an image next is asked for by the tiles before, as it may be
  * far; so is C of the tile below, and where A lies transposed its columns. Sums of pieces that wait for their other
  * half lie in blocks of their own, one for each level of the tree; the lowest is C. Which block of C a thread computes,

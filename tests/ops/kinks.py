@@ -145,7 +145,7 @@ row("logsumexp", "logsumexp(x, axis = [0, 1])", lambda x: m.reduce_logsumexp(x, 
     lambda x: jax.nn.logsumexp(x, axis=[0, 1]), [[1, 2], [-3, 4]])
 row("softmax", "softmax(x, axis = 1)[:, 0]", lambda x: tf.nn.softmax(x, axis=1)[:, 0],
     lambda x: jax.nn.softmax(x, axis=1)[:, 0], LOGITS)
-# Scores that f32 holds, and not times 1 / log(2).
+# Rows of q that f32 holds, and not times 1 / log(2).
 FAR, NEAR = 1.75 * 2.0 ** 127, [2.0 ** -125 * i for i in (1, 1.25, 1.5, 1.75)]
 row("dot_product_attention",
     "dot_product_attention(expand(expand(x[:, 0:1])), expand(expand(x[:, 1:5])), expand(expand(z[:, 1:5])))[:, 0, 0, 0]",

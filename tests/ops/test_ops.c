@@ -2,7 +2,8 @@
 /* Every op on every dtype it takes and on odd shapes, one test per op, driven from the op table: compiled by
  * each backend, or on a GPU, and against node_eval. Backends agree bit for bit, except in products and convolutions of
  * f32, which a library computes, and in attention. With node_eval they agree bit for bit where nothing is summed up,
- * else within bound.h. TEST_ROUNDS=1: with special numbers alone, of which a sanitizer sees as much. */
+ * else within bound.h. TEST_ROUNDS=1: with special numbers alone, as code for a GPU is
+ * the same for all, and no sanitizer is in it. */
 #include "ir/ops/op_id.h"
 #include "tests/support/bound.h"
 #include "tests/support/cases.h"

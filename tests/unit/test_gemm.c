@@ -86,9 +86,8 @@ static void large(void **state) {
         .size = {.dtype = d, .batch = 1, .m = m[rng_below(&rng, 6)], .n = n[rng_below(&rng, 6)]}};
     o.size.k = k[rng_below(&rng, 7)];
     if (i < 4) o.size.m = 281 + i, o.size.n = 1030, o.size.k = i % 2 ? 2060 : 300;
-    if (i == 5)
-      o.size.m = 530, o.size.n = 1030,
-      o.size.k = 16400; /* C is cut into blocks whatever registers there are */
+    /* C is cut into blocks, however many registers there are. */
+    if (i == 5) o.size.m = 530, o.size.n = 1030, o.size.k = 16400;
     o.size.transpose_a = rng_chance(&rng, 50), o.size.transpose_b = rng_chance(&rng, 30);
     o.a = numbers(d, o.size.m * o.size.k), o.b = numbers(d, o.size.k * o.size.n);
     const char *c = multiply(&o);
