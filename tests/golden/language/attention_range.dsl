@@ -1,8 +1,7 @@
 # A score is a number of f32, and infinite beyond it: rows with +Inf are NaN, -Inf is no weight, and a row of -Inf alone is 0. Of
 # the first two JAX says the same; of the third it says NaN. The others are within the range, and were 0 of compiled code.
-# RUN: printf '3e38,1.2,1,1.1\n-3e38,1.2,1,1.1\n-3e38,2.4,2,2.2\n-3e38,1,0.9,1.1\n-3e38,4e-38,2e-38,3e-38\n' > %t.csv
-# RUN: %dgc predict %s --data x=%t.csv:1-4 --output y=- --quiet | %FileCheck %s
-# RUN: %dgc predict %s --data x=%t.csv:1-4 --output y=- --quiet --backend interp | %FileCheck %s
+# RUN: %dgc predict %s --data x=%S/inputs/attention_range.csv:1-4 --output y=- --quiet | %FileCheck %s
+# RUN: %dgc predict %s --data x=%S/inputs/attention_range.csv:1-4 --output y=- --quiet --backend interp | %FileCheck %s
 model range() {
   input x : f32[B, 4]
   v = expand(expand(x[:, 1:4] * 0 + [1, 2, 3]))
