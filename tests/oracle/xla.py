@@ -3,14 +3,19 @@
 
 What takes time is XLA's compilation: 15 ms for each kernel, however small, and 25 ms for each module. So cases are
 compiled together, as functions of one module. Operands that they share are one argument of it; then XLA computes once
-what two of them compute alike."""
+what two of them compute alike. What a module was compiled to is kept where JAX keeps what it compiles, for that
+module, XLA and processor."""
+import hashlib
 import os
 import re
+import tempfile
+import zlib
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import jax
+import jaxlib
 import numpy as np
 from jax._src import xla_bridge
 from jax._src.lib import xla_client
@@ -51,17 +56,59 @@ def joined(group):
     return "\n".join(text).encode(), [x for _, x in args.values()]
 
 
+def processor():
+    """What XLA asks the processor it compiles for."""
+    return sorted(set(re.findall(r"^(?:flags|Features|model name)\s*:.*$", open("/proc/cpuinfo").read(), re.M)))
+
+
+class Kept:
+    """Files by what they were made of, where JAX keeps its own, if anywhere. One that is not whole, or cannot be written, is none."""
+
+    def __init__(self, *made_by):
+        self.folder, self.made_by = os.environ.get("JAX_COMPILATION_CACHE_DIR", ""), repr(made_by).encode()
+
+    def path(self, key):
+        return os.path.join(self.folder, "module-" + hashlib.sha256(self.made_by + b"\n" + key).hexdigest())
+
+    def read(self, key):
+        try:
+            with open(self.path(key), "rb") as f:
+                return zlib.decompress(f.read())
+        except (OSError, zlib.error):
+            return None
+
+    def write(self, key, data):
+        if not self.folder:
+            return
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as f:
+                f.write(zlib.compress(data, 1))
+            os.replace(f.name, self.path(key))
+        except OSError:
+            pass
+
+
 class Xla:
     def __init__(self):
         self.backend = xla_bridge.get_backend("cpu")
         self.devices = xla_client.DeviceList(tuple(self.backend.local_devices()[:1]))
         self.module = self.program = None  # the last one: the next case may have other arguments
         self.compiled = 0
+        self.kept = Kept(jaxlib.__version__, os.environ["XLA_FLAGS"], processor())
+
+    def compile(self, module):
+        options, data = xla_client.CompileOptions(), self.kept.read(module)
+        if data:
+            return self.backend.deserialize_executable(data, self.devices, options)
+        program = self.backend.compile_and_load(module, self.devices, options)
+        self.kept.write(module, self.backend.serialize_executable(program))
+        self.compiled += 1
+        return program
 
     def execute(self, module, args):
         if module != self.module:
-            self.program = self.backend.compile_and_load(module, self.devices, xla_client.CompileOptions())
-            self.module, self.compiled = module, self.compiled + 1
+            self.module, self.program = module, self.compile(module)
         return [np.asarray(x) for x in self.program.execute([jax.device_put(x) for x in args])]
 
     def run(self, case):
