@@ -4,6 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 model=$samples/digits.dsl
 small="--rows 0:1000 --eval-rows 0:300 --batch 96 --seed 7 --quiet"
+# Sanitizers look at each thread and copy, not at the numbers: 4 steps an epoch, not 11.
+[ "${TEST_NUMBERS-1}" != 0 ] || small="--rows 0:300 --eval-rows 0:100 --batch 96 --seed 7 --quiet"
 
 train() {
   name=$1
