@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of sessions that come at a bad time: from progress and passes, between two steps, while a training is asked to
  * stop, and when memory runs out. With a backend as argument: only that, of trainings, too, on this backend, which may
- * need GPUs; else one batch on the interpreter. */
+ * need GPUs; else one batch on the interpreter. BACKEND N: at each Nth request for memory. */
 #include "base/arena.h"
 #include "tests/unit/session.h"
 
@@ -248,6 +248,7 @@ static void stopped(void **state) {
 }
 
 static const char *backend;
+static long share = 1;
 
 static void out_of_memory(void **state) {
   (void)state;
@@ -266,8 +267,8 @@ static void out_of_memory(void **state) {
   for (int i = 0; dgc_backend(i, &name, &help); i++) {
     if (strcmp(name, backend ? backend : "interp") != 0) continue;
     found = true;
-    fail_each(name, backend ? 1 : 4, one_batch);
-    if (backend) fail_each(name, 1, training);
+    fail_each(name, (backend ? 1 : 4) * share, one_batch);
+    if (backend) fail_each(name, share, training);
   }
   assert_true(found);
 }
@@ -281,6 +282,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(changed_options),
   };
   backend = argv[1];
+  if (argc > 2) share = strtol(argv[2], NULL, 10);
   int wrong = argc > 1 ? 0 : cmocka_run_group_tests(tests, fill, NULL);
   return wrong + cmocka_run_group_tests(memory, fill, NULL);
 }
