@@ -25,8 +25,8 @@ enum { MOST = 9000001, RUNS = 4, STEP = 97 };
 static const int64_t counts[] = {4194305, 1,      8191,   8192,    8193,    16385,   131071,  131073,
                                  262143,  262144, 262145, 1048577, 2097152, 4194304, 5000003, MOST};
 
-/* What x and y are, from a place on that is another in each run; and what their difference is to be. Copied and compared
- * as a whole: a sanitizer of threads looks at each access of a loop, and there is nothing to see in these. */
+/* What x and y are, from a place on that is another in each run; and what their difference is to be. Copied and
+ * compared as a whole: a sanitizer of threads looks at each access of a loop, and there is nothing to see in these. */
 static int32_t *all_x, *all_y, *all_z;
 
 static __attribute__((no_sanitize("thread"))) void fill_all(void) {
