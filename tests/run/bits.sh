@@ -3,9 +3,10 @@
 # The same bits for a tower count, whatever carries the towers: devices, threads, strategies, a resumed run.
 . "$(dirname "$0")/lib.sh"
 model=$samples/digits.dsl
-small="--rows 0:1000 --eval-rows 0:300 --batch 96 --seed 7 --quiet"
+rows="--rows 0:1000 --eval-rows 0:300"
 # Sanitizers look at each thread and copy, not at the numbers: 4 steps an epoch, not 11.
-[ "${TEST_NUMBERS-1}" != 0 ] || small="--rows 0:300 --eval-rows 0:100 --batch 96 --seed 7 --quiet"
+[ "${TEST_NUMBERS-1}" != 0 ] || rows="--rows 0:300 --eval-rows 0:100"
+small="$rows --batch 96 --seed 7 --quiet"
 
 train() {
   name=$1
@@ -109,14 +110,14 @@ done
 
 # In two parts, the second on other devices, the first ending inside of an epoch.
 expect 0 'first part' "$dgc" train "$model" $small --steps 5 --towers 4 --checkpoint part.safetensors
-expect 0 'second part' "$dgc" train "$model" --rows 0:1000 --eval-rows 0:300 --quiet --epochs 2 --devices cpu:0-2 \
+expect 0 'second part' "$dgc" train "$model" $rows --quiet --epochs 2 --devices cpu:0-2 \
   --resume=part.safetensors --checkpoint part.safetensors
 same base.safetensors part.safetensors
 
 # The same with variables in parts: a checkpoint knows nothing of them.
 expect 0 'first part on servers' "$dgc" train "$model" $small --steps 5 --towers 4 --cluster 'worker=2;ps=3' \
   --min-part-bytes 1000 --checkpoint cut.safetensors
-expect 0 'second part on other servers' "$dgc" train "$model" --rows 0:1000 --eval-rows 0:300 --quiet --epochs 2 \
+expect 0 'second part on other servers' "$dgc" train "$model" $rows --quiet --epochs 2 \
   --cluster 'worker=1;ps=2' --min-part-bytes 20000 --resume=cut.safetensors --checkpoint cut.safetensors
 same base.safetensors cut.safetensors
 

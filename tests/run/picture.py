@@ -163,7 +163,8 @@ elif shutil.which("chromium"):
     for n, (acts, wanted) in enumerate(turns.items()):
         turned = folder / ("turned%d.html" % n)
         turned.write_text(page.read_text() + "<script>%s; $('status').textContent = 'far ' + (%s);</script>" % (acts, far))
-        check(browse(turned).texts["status"] == "far " + wanted, acts, browse(turned).texts["status"])
+        status = browse(turned).texts["status"]
+        check(status == "far " + wanted, acts, status)
     wrong = folder / "wrong.html"
     wrong.write_text(page.read_text() + "<script>loadTrace('[]')</script>")
     check("this is no trace" in browse(wrong).texts["status"], "a wrong trace")
