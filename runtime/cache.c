@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAGIC     "dgcobj1"
 #define MAX_CODE  (INT64_C(1) << 30)
+#define DAY       (24 * 60 * 60)
 #define ALIGNMENT 16 /* of the code, which lies behind its key; the arena's */
 
 struct header {
@@ -84,11 +86,18 @@ static bool header_fits(const struct header *h, const struct stat *s, const stru
 }
 
 /* Reads the header; the size of what follows, 0 if the file is not to be trusted. */
-static size_t read_header(int fd, const struct str *key, struct header *h) {
+static size_t read_header(int fd, const struct str *key, struct header *h, time_t *used) {
   struct stat s;
   if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || !is_ours(&s)) return 0;
   if (!read_all(fd, (char *)h, sizeof *h) || !header_fits(h, &s, key)) return 0;
+  *used = s.st_mtime;
   return (size_t)(h->key_size + h->code_size);
+}
+
+/* The file's time is when it was used last, to the day, for cache_trim. */
+static void note_use(int fd, time_t before) {
+  time_t now = time(NULL);
+  if (before > now || now - before > DAY) futimens(fd, NULL);
 }
 
 static int open_file(const char *folder, const struct str *key) {
@@ -105,11 +114,13 @@ const char *cache_read(struct arena *a, const char *folder, const struct str *ke
   int fd = open_file(folder, key);
   if (fd < 0) return NULL;
   arena_guard(&guard, undo_open, &fd);
-  size_t size = read_header(fd, key, &h), before = -key->len % ALIGNMENT;
+  time_t used = 0;
+  size_t size = read_header(fd, key, &h, &used), before = -key->len % ALIGNMENT;
   char *data = size > 0 ? (char *)arena_alloc(a, before + size) + before : NULL;
   arena_unguard(&guard);
   bool good = data != NULL && read_all(fd, data, size) && memcmp(data, key->data, key->len) == 0 &&
               str_digest(STR_HASH_SEED, data, size) == h.digest;
+  if (good) note_use(fd, used);
   close(fd);
   *code_size = good ? (size_t)h.code_size : 0;
   return good ? data + key->len : NULL;

@@ -437,9 +437,12 @@ static bool make_missing(struct codegen *w, struct diags *d) {
   foreign_prepare();
   work(w);
   join_helpers(w);
-  if (w->error == NULL) return true;
-  diag_error(d, LOC_NONE, "cpu: %s", w->error);
-  return false;
+  if (w->error) {
+    diag_error(d, LOC_NONE, "cpu: %s", w->error);
+    return false;
+  }
+  if (w->host->cache) cache_trim(w->host->cache);
+  return true;
 }
 
 bool codegen_end(struct codegen *w, struct diags *d) {

@@ -181,7 +181,10 @@ bool cuda_program_compile(struct arena *a, const struct cuda_program *p, const c
   uint64_t begin = clock_ns();
   out->data = translate(a, p->text, option, &out->size, d);
   out->compile_ns = clock_ns() - begin;
-  if (out->data && folder) cache_write(folder, &key, out->data, out->size);
+  if (out->data && folder) {
+    cache_write(folder, &key, out->data, out->size);
+    cache_trim(folder);
+  }
   return out->data != NULL;
 }
 

@@ -79,6 +79,8 @@ enum { PJRT_PRED = 1, PJRT_S32 = 4, PJRT_S64 = 5, PJRT_U8 = 6, PJRT_F32 = 11, PJ
 /* The host's bytes are taken before the call returns. */
 enum { PJRT_IMMUTABLE_ONLY_DURING_CALL = 0 };
 
+typedef void pjrt_deleter(void *);
+
 #define FIELD(type, name) type name;
 #define CALL(place, name, fields) \
   struct pjrt_##name {            \

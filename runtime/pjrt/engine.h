@@ -117,6 +117,15 @@ bool pjrt_copy(void *self, void *to, int to_device, const void *from, int from_d
 bool pjrt_post(void *self, int device, const void *from, size_t bytes, unsigned *number);
 bool pjrt_collect(void *self, int device, unsigned number, void *to, size_t bytes);
 
+/* --- programs --- */
+
+/* The program that the plugin makes of the module, or that it has made before of the same. NULL after an error. */
+void *pjrt_program_make(const struct pjrt_engine *e, const struct plan_module *m, struct diags *d);
+void pjrt_program_destroy(const struct pjrt_engine *e, void *loaded);
+/* What of a program is not its devices', to be closed; gives the plugin's error, or NULL. */
+void *pjrt_program_open(const struct pjrt_engine *e, void *loaded, void **executable);
+void pjrt_program_close(const struct pjrt_engine *e, void *executable);
+
 /* --- modules --- */
 
 /* Compiles a MODULE step. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: compiled by the plugin, and executed with what lies in the cells of their operands. */
+/* Modules: executed with what lies in the cells of their operands. */
 #include "base/clock.h"
 #include "runtime/pjrt/engine.h"
 
@@ -19,58 +19,6 @@ struct pjrt_loaded {
   void ***argument_lists, ***result_lists;
   void **events; /* by device */
 };
-
-/* --- options of the compiler, a CompileOptionsProto as bytes --- */
-
-enum { WIRE_NUMBER = 0, WIRE_BYTES = 2 };
-
-static void put_number(struct str *s, uint64_t v) {
-  for (; v > 127; v >>= 7) str_putc(s, (char)(v | 128));
-  str_putc(s, (char)v);
-}
-
-static void put_field(struct str *s, int field, uint64_t v) {
-  put_number(s, (uint64_t)field << 3 | WIRE_NUMBER);
-  put_number(s, v);
-}
-
-static void put_message(struct str *s, int field, const struct str *message) {
-  put_number(s, (uint64_t)field << 3 | WIRE_BYTES);
-  put_number(s, message->len);
-  str_putn(s, message->data, message->len);
-}
-
-/* XLA's CPU backend leaves NaN out of the extremes of a reduction, unless it is told not to. */
-static const char fast_extremes[] = "xla_cpu_enable_fast_min_max";
-
-/* An option of the compiler by its name: a bool that is false. */
-static void put_off(struct arena *a, struct str *out, const char *name) {
-  struct str text = str_make(a), value = str_make(a), option = str_make(a);
-  str_put(&text, name);
-  put_field(&value, 2, 0);
-  put_message(&option, 1, &text);
-  put_message(&option, 2, &value);
-  put_message(out, 7, &option);
-}
-
-/* One replica on each of these devices, of one partition. */
-static struct str compile_options(struct arena *a, const struct pjrt_engine *e, const struct plan_module *m,
-                                  bool exact_extremes) {
-  struct str ids = str_make(a), computation = str_make(a), assignment = str_make(a), build = str_make(a),
-             all = str_make(a);
-  for (int i = 0; i < m->ndevices; i++) put_number(&ids, (uint64_t)e->devices[m->devices[i]].id);
-  put_message(&computation, 1, &ids);
-  put_field(&assignment, 1, (uint64_t)m->ndevices);
-  put_field(&assignment, 2, 1);
-  put_message(&assignment, 3, &computation);
-  put_field(&build, 1, UINT64_MAX); /* device_ordinal: -1 */
-  put_field(&build, 4, (uint64_t)m->ndevices);
-  put_field(&build, 5, 1);
-  put_message(&build, 9, &assignment);
-  put_message(&all, 3, &build);
-  if (exact_extremes) put_off(a, &all, fast_extremes);
-  return all;
-}
 
 /* --- execution --- */
 
@@ -150,55 +98,13 @@ static void execute(void *const *args, const void *state) {
 
 /* --- loading --- */
 
-/* The plugin's error, or NULL and an executable. */
-static void *compile_with(struct pjrt_engine *e, const struct plan_module *m, const struct str *options,
-                          void **executable) {
-  struct pjrt_code code = {.struct_size = sizeof code,
-                           .code = m->text,
-                           .code_size = m->length,
-                           .format = "mlir",
-                           .format_size = 4};
-  struct pjrt_Client_Compile call =
-      PJRT_ARGS(Client_Compile, .client = e->client, .program = &code, .compile_options = options->data,
-                .compile_options_size = options->len);
-  void *error = pjrt_invoke(e->plugin, CALL_Client_Compile, &call);
-  *executable = call.executable;
-  return error;
-}
-
-/* A plugin of another version may not know an option of XLA's, and says so by its name: it goes without. */
-static void *compile_module(struct pjrt_engine *e, const struct plan_module *m, struct diags *d) {
-  void *executable;
-  const char *why = NULL;
-  for (int exact = e->is_cpu; exact >= 0; exact--) {
-    struct str options = compile_options(d->arena, e, m, exact);
-    void *error = compile_with(e, m, &options, &executable);
-    if (!error) return executable;
-    why = pjrt_error_text(d->arena, e->plugin, error);
-    if (!exact || !strstr(why, fast_extremes)) break;
-  }
-  diag_error(d, LOC_NONE, "PJRT plugin %s cannot compile the graph for %s: %s", e->plugin->file,
-             e->devices[m->devices[0]].text, why);
-  return NULL;
-}
-
-static void destroy_executable(const struct pjrt_engine *e, void *executable) {
-  struct pjrt_LoadedExecutable_Destroy args = PJRT_ARGS(LoadedExecutable_Destroy, .executable = executable);
-  void *error = pjrt_invoke(e->plugin, CALL_LoadedExecutable_Destroy, &args);
-  if (error) pjrt_error_drop(e->plugin, error);
-}
-
 static void *ask_memory(const struct pjrt_engine *e, void *loaded, struct module_memory *out) {
-  struct pjrt_LoadedExecutable_GetExecutable get =
-      PJRT_ARGS(LoadedExecutable_GetExecutable, .loaded_executable = loaded);
-  void *error = pjrt_invoke(e->plugin, CALL_LoadedExecutable_GetExecutable, &get);
+  void *executable, *error = pjrt_program_open(e, loaded, &executable);
   if (error) return error;
   struct pjrt_Executable_GetCompiledMemoryStats stats =
-      PJRT_ARGS(Executable_GetCompiledMemoryStats, .executable = get.executable);
-  struct pjrt_Executable_Destroy destroy = PJRT_ARGS(Executable_Destroy, .executable = get.executable);
+      PJRT_ARGS(Executable_GetCompiledMemoryStats, .executable = executable);
   error = pjrt_invoke(e->plugin, CALL_Executable_GetCompiledMemoryStats, &stats);
-  void *other = pjrt_invoke(e->plugin, CALL_Executable_Destroy, &destroy);
-  if (other) pjrt_error_drop(e->plugin, other);
+  pjrt_program_close(e, executable);
   *out = (struct module_memory){.arguments = stats.argument_size_in_bytes,
                                 .results = stats.output_size_in_bytes,
                                 .shared = stats.alias_size_in_bytes,
@@ -213,13 +119,13 @@ bool pjrt_module_memory(void *self, const struct plan_module *m, struct module_m
     diag_error(d, LOC_NONE, "PJRT plugin %s does not say what memory a program needs", e->plugin->file);
     return false;
   }
-  void *loaded = compile_module(e, m, d);
+  void *loaded = pjrt_program_make(e, m, d);
   if (!loaded) return false;
   void *error = ask_memory(e, loaded, out);
   if (error)
     diag_error(d, LOC_NONE, "PJRT plugin %s does not say what memory the program needs: %s", e->plugin->file,
                pjrt_error_text(d->arena, e->plugin, error));
-  destroy_executable(e, loaded);
+  pjrt_program_destroy(e, loaded);
   return !error;
 }
 
@@ -251,7 +157,7 @@ bool pjrt_prepare(void *self, struct arena *a, const struct step *step, int devi
   *l = (struct pjrt_loaded){.engine = e, .module = m, .ndevices = m->ndevices};
   l->devices = arena_copy(e->arena, m->devices, (size_t)m->ndevices * sizeof *m->devices);
   make_lists(l, e->arena);
-  l->executable = compile_module(e, step->module, d);
+  l->executable = pjrt_program_make(e, step->module, d);
   if (!l->executable) return false;
   l->next = e->loaded;
   e->loaded = l;
@@ -262,6 +168,6 @@ bool pjrt_prepare(void *self, struct arena *a, const struct step *step, int devi
 }
 
 void pjrt_close_modules(struct pjrt_engine *e) {
-  for (struct pjrt_loaded *l = e->loaded; l; l = l->next) destroy_executable(e, l->executable);
+  for (struct pjrt_loaded *l = e->loaded; l; l = l->next) pjrt_program_destroy(e, l->executable);
   e->loaded = NULL;
 }

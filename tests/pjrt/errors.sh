@@ -43,6 +43,24 @@ expect 0 'an unknown option' env DGC_SIMULATED_PJRT=option "$dgc" $train pjrt:0-
 what='an unknown option'
 returned
 
+# A program that was compiled is kept: what cannot compile runs it, but from a file that is damaged, or that it does not take.
+own="env XDG_CACHE_HOME=$work/cache DGC_SIMULATED_PJRT"
+expect 0 'compiled' $own= "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
+for how in compile stale forgetful; do
+  [ $how != forgetful ] || rm cache/dgc/*
+  expect 0 "kept: $how" $own=$how "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
+  what="kept: $how"
+  returned
+done
+expect 3 'not kept' $own=compile "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
+returned
+expect 0 'compiled again' $own= "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
+for file in cache/dgc/*; do printf x >>"$file"; done
+expect 3 'damaged' $own=compile "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
+returned
+DGC_CACHE=off
+export DGC_CACHE
+
 fails major 'version 1.90, and dgc knows version 0' $train pjrt:0
 fails short 'its table of calls has no PJRT_' $train pjrt:0
 fails start 'no device is attached to this machine' $train pjrt:0

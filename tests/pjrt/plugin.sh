@@ -62,6 +62,13 @@ samples=$work
 same_losses 12 local cpu:0-3 pjrt:0-3 data x=x.csv data y=y.csv batch 20
 samples=$samples_before
 
+# A program from the cache has the bits of the one that was compiled.
+for turn in compiled kept; do
+  expect 0 "$turn" env XDG_CACHE_HOME=$work/cache "$dgc" train "$samples/digits.dsl" --rows 0:600 --epochs 1 --devices pjrt:0-1 \
+    --checkpoint $turn.safetensors
+done
+same compiled.safetensors kept.safetensors
+
 # A checkpoint goes on elsewhere, and predictions have their rows in order.
 train="train $samples/digits.dsl --rows 0:1000"
 expect 0 'begun by a plugin' "$dgc" $train --epochs 1 --devices pjrt:0-1 --checkpoint c.safetensors

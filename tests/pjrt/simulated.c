@@ -2,7 +2,8 @@
 /* A PJRT plugin that computes nothing: it makes devices, reads from a module what goes in and out, and gives back
  * zeros, or for a result that may have an argument's memory what the argument holds. It fails as DGC_SIMULATED_PJRT
  * says: "major", "short", "start", "compile", "memory", "execute", "lost" (behind the third execution), "slow" (that
- * never ends). With "option" it is one for CPUs that does not know an option of XLA's.
+ * never ends). With "option" it is one for CPUs that does not know an option of XLA's, with "stale" it takes no program
+ * that was compiled before, with "forgetful" it cannot say what a program is.
  *
  * It counts what is given to the other side, and says at the end what did not come back. */
 #include "runtime/pjrt/abi.h"
@@ -245,6 +246,23 @@ TAKES(Client_Compile) {
 }
 TAKES(Executable_Destroy) {
   (void)a;
+  return NULL;
+}
+TAKES(Executable_Serialize) {
+  if (fails("forgetful")) return error("UNIMPLEMENTED: a program is not bytes here");
+  struct executable *copy = give(sizeof *copy);
+  memcpy(copy, a->executable, sizeof *copy);
+  a->serialized_executable = copy;
+  a->serialized_bytes = (const char *)copy;
+  a->serialized_bytes_size = sizeof *copy;
+  a->serialized_executable_deleter = take_back;
+  return NULL;
+}
+TAKES(Executable_DeserializeAndLoad) {
+  if (fails("stale") || a->serialized_executable_size != sizeof(struct executable))
+    return error("INVALID_ARGUMENT: the program is of another version");
+  a->loaded_executable = give(sizeof(struct executable));
+  memcpy(a->loaded_executable, a->serialized_executable, sizeof(struct executable));
   return NULL;
 }
 TAKES(LoadedExecutable_Destroy) {
