@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products of f32 by code of our own against the library's: bench_products [ROUNDS [WORD [MEGABYTES]]], of all
- * shapes or of those whose description has the word. With MEGABYTES there are as many copies of the operands as take
- * so much memory, and each call takes the next one, so that what a cache cannot hold comes from memory. Both on this
- * thread, one after the other in each round, as other work comes and goes: of each shape the least times, the rate
- * that they are, and our time over the library's: the least ones', and the median of the rounds'. */
+ * shapes or of those whose description has the word, or the one that it is ("1x784x512x1024 ta"). With MEGABYTES there
+ * are as many copies of the operands as take so much memory, and each call takes the next one, so that what a cache
+ * cannot hold comes from memory. Both on this thread, one after the other in each round, as other work comes and goes:
+ * of each shape the least times, the rate that they are, and our time over the library's: the least ones', and the
+ * median of the rounds'. */
 #include "base/arena.h"
 #include "base/clock.h"
 #include "runtime/cpu/gemm.h"
@@ -213,6 +214,20 @@ static double time_of(struct pair *p, void (*run)(const struct pair *), int time
   return (clock_seconds() - start) / times;
 }
 
+enum { TEXT = 64 };
+
+static void put_shape(char *text, const struct shape *s) {
+  snprintf(text, TEXT, "%lldx%lldx%lldx%lld%s%s", (long long)s->batch, (long long)s->m, (long long)s->n,
+           (long long)s->k, s->ta ? " ta" : "", s->tb ? " tb" : "");
+}
+
+/* Its description has the word, or it is that shape. */
+static bool is_meant(const struct shape *s, const char *word) {
+  char text[TEXT];
+  put_shape(text, s);
+  return strstr(s->what, word) || strcmp(text, word) == 0;
+}
+
 static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s, int rounds, int64_t bytes,
                     struct diags *d) {
   struct product size = {DT_F32, s->batch, s->m, s->n, s->k, s->ta, s->tb, false, false};
@@ -240,9 +255,8 @@ static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s,
   qsort(library, (size_t)rounds, sizeof *library, compare);
   qsort(ratio, (size_t)rounds, sizeof *ratio, compare);
   double giga = 2e-9 * (double)(s->batch * s->m * s->n * s->k);
-  char text[64];
-  snprintf(text, sizeof text, "%lldx%lldx%lldx%lld%s%s", (long long)s->batch, (long long)s->m,
-           (long long)s->n, (long long)s->k, s->ta ? " ta" : "", s->tb ? " tb" : "");
+  char text[TEXT];
+  put_shape(text, s);
   printf("%-22s %9.1f %9.1f %7.1f %7.1f %7.2f %7.2f  %s\n", text, 1e6 * own[0], 1e6 * library[0],
          giga / own[0], giga / library[0], own[0] / library[0], ratio[rounds / 2], s->what);
   destroy_library(&p.library);
@@ -264,7 +278,7 @@ int main(int argc, char **argv) {
   printf("%-22s %9s %9s %7s %7s %7s %7s\n", "shape", "us, own", "library", "GF/s", "library", "least",
          "median");
   for (int i = 0; i < NSHAPES; i++)
-    if (argc < 3 || strstr(shapes[i].what, argv[2])) measure(jit, a, &shapes[i], rounds, bytes, &d);
+    if (argc < 3 || is_meant(&shapes[i], argv[2])) measure(jit, a, &shapes[i], rounds, bytes, &d);
   cpu_jit_destroy(jit);
   arena_destroy(a);
 }
