@@ -216,13 +216,14 @@ function sparse_dense_matmul(places, values, kernel) {
 layer loss_scale(loss, variables : list, initial = 32768.0, growth = 2.0, backoff = 0.5, every : int = 2000) {
   state scale : f32[] = initial
   state good : i64[] = 0
-  scaled = loss * cast(scale, dtype(loss))
+  rest = loss - stop_gradient(loss)      # 0, but for its gradient
+  by = cast(scale, dtype(loss))
+  worth = select(is_finite(loss), stop_gradient(loss) + by * rest, by * loss)
   finite = is_finite(loss)
-  for g in gradient(scaled, variables) { finite = finite and all(is_finite(g)) }
+  for g in gradient(worth, variables) { finite = finite and all(is_finite(g)) }
   grows = good + 1 >= every
   scale <- scale * select(finite, select(grows, growth, 1.0), backoff)
   good <- select(finite and not grows, good + 1, 0)
-  worth = select(is_finite(scaled), loss + (scaled - stop_gradient(scaled)), loss)
   return [worth, scale, finite]
 }
 
