@@ -180,12 +180,10 @@ static bool report_none(struct resolver *r, const struct signature *s, const str
 /* A parameter that there is not: what to write. */
 static void help_parameter(struct resolver *r, const struct signature *s, const char *name) {
   const char *whole = arena_printf(r->arena, "%s.%s", s->name, name);
-  const char *here = elsewhere_call(whole), *instead = elsewhere_parameter(whole);
-  if (!instead && !elsewhere_name(name, s->params, (size_t)s->count)) instead = elsewhere_parameter(name);
-  if (here)
-    report_help(r, "it is written `%s`", here);
-  else if (instead)
-    report_help(r, "%s", instead);
+  const char *help = elsewhere_help(r->arena, whole);
+  if (!help && !elsewhere_name(name, s->params, (size_t)s->count)) help = elsewhere_help(r->arena, name);
+  if (help)
+    report_help(r, "%s", help);
   else
     report_closest(r, name, s->params, (size_t)s->count);
 }

@@ -210,7 +210,7 @@ static void put_elsewhere(struct str *s) {
   str_put(s,
           "\n## What others call it\n\nIn NumPy, TensorFlow, Keras, PyTorch and JAX, and here. An error says "
           "so, too, and `dgc doc WORD`.\n\n| there | here |\n|---|---|\n");
-#define NAME(here, theirs)
+#define NAME(here, theirs)    CALL(here, theirs)
 #define CALL(here, theirs)    str_printf(s, "| %s | `%s` |\n", theirs, here);
 #define INSTEAD(help, theirs) str_printf(s, "| %s | %s |\n", theirs, help);
 #define STATEMENT(here, theirs)
@@ -278,6 +278,14 @@ static const char **names_of(struct arena *a, const struct chapter *parts, size_
   return names;
 }
 
+/* What there is here for what others call so; NULL: it is not known. */
+static const char *of_others(struct arena *a, const char *word) {
+  const char *help = elsewhere_help(a, word), *names = elsewhere_names(a, word);
+  if (help) return help;
+  return names ? arena_printf(a, "what others call so is here %s", names)
+               : elsewhere_statement(word, strlen(word));
+}
+
 const char *frontend_doc(struct arena *a, const char *name, bool page, struct diags *d) {
   struct str s = str_make(a);
   const struct chapter *parts = read_parts(a);
@@ -298,17 +306,12 @@ const char *frontend_doc(struct arena *a, const char *name, bool page, struct di
   if (s.len || put_builtin(&s, name)) return s.data;
   size_t count;
   const char *dot = strrchr(name, '.'), **names = names_of(a, parts, &count);
-  const char *word = dot ? dot + 1 : name, *here = elsewhere_call(word);
-  const char *instead = elsewhere_instead(word, strlen(word));
+  const char *word = dot ? dot + 1 : name, *help = of_others(a, name);
+  if (!help) help = of_others(a, word);
   diag_error(d, LOC_NONE, "there is no function `%s` in the library", name);
-  if (here) {
-    diag_help(d, LOC_NONE, "it is written `%s`", here);
-    return NULL;
-  }
-  if (instead) {
-    diag_help(d, LOC_NONE, "%s", instead);
-    return NULL;
-  }
-  diag_closest(d, LOC_NONE, word, names, count, NULL);
+  if (help)
+    diag_help(d, LOC_NONE, "%s", help);
+  else
+    diag_closest(d, LOC_NONE, word, names, count, NULL);
   return NULL;
 }

@@ -90,6 +90,21 @@ const char *elsewhere_parameter(const char *word) {
   return i < COUNT(parameters) ? parameters[i].here : NULL;
 }
 
+const char *elsewhere_help(struct arena *a, const char *word) {
+  const char *here = elsewhere_call(word), *instead = elsewhere_instead(word, strlen(word));
+  if (here) return arena_printf(a, "it is written `%s`", here);
+  return instead ? instead : elsewhere_parameter(word);
+}
+
+const char *elsewhere_names(struct arena *a, const char *word) {
+  struct str s = str_make(a);
+  size_t len = strlen(word);
+  for (size_t i = 0; (i = find(rows_of_names, i, COUNT(rows_of_names), word, len)) < COUNT(rows_of_names);
+       i++)
+    str_printf(&s, "%s`%s`", s.len ? " or " : "", rows_of_names[i].here);
+  return s.len ? s.data : NULL;
+}
+
 const char *elsewhere_statement(const char *word, size_t len) {
   size_t i = find(statements, 0, COUNT(statements), word, len);
   return i < COUNT(statements) ? statements[i].here : NULL;

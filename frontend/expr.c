@@ -66,12 +66,9 @@ static struct value eval_name(struct resolver *r, const struct expr *e) {
 
 /* What is said of a member that there is not, whatever it is of: false if nothing is known of the word. */
 static bool help_member(struct resolver *r, const char *name) {
-  const char *instead = elsewhere_instead(name, strlen(name));
-  if (elsewhere_call(name))
-    report_help(r, "it is written `%s`", elsewhere_call(name));
-  else if (instead)
-    report_help(r, "%s", instead);
-  return elsewhere_call(name) || instead;
+  const char *help = elsewhere_help(r->arena, name);
+  if (help) report_help(r, "%s", help);
+  return help != NULL;
 }
 
 static struct value eval_member(struct resolver *r, const struct expr *e) {

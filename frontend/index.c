@@ -192,7 +192,12 @@ static struct value list_part(struct resolver *r, const struct expr *e, const st
     v.list.count = count;
     return v;
   }
-  if (!eval_int(r, q, "an index", &lo)) return value_error();
+  if (!eval_int(r, q, "an index", &lo)) {
+    report_help(
+        r,
+        "a list of numbers is a tensor by `cast([1.0, 2.0], f32)`, and `gather(x, ids)` looks up its rows");
+    return value_error();
+  }
   if (lo < 0) lo += n;
   if (lo >= 0 && lo < n) return list->list.items[lo];
   report(r, q->loc, "this index lies outside of a list of %lld", (long long)n);
@@ -274,7 +279,7 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
       kept.dim[kept.rank++] = t.dim[axis] / step[axis] + (t.dim[axis] % step[axis] != 0);
     } else {
       if (!eval_int(r, q, "an index of a tensor", &lo)) {
-        report_help(r, "to look up rows by a tensor of numbers use `lookup(table, ids)`");
+        report_help(r, "to look up rows by a tensor of numbers write `gather(x, ids)`");
         return value_error();
       }
       if (lo < 0) lo += size;

@@ -127,14 +127,9 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
     report_help(r, "the library has it: `use nn` and write `nn.%s`", small);
     return;
   }
-  const char *here = elsewhere_call(name);
-  if (here) {
-    report_help(r, "it is written `%s`", here);
-    return;
-  }
-  here = elsewhere_instead(name, strlen(name));
-  if (here) {
-    report_help(r, "%s", here);
+  const char *help = elsewhere_help(r->arena, name);
+  if (help) {
+    report_help(r, "%s", help);
     return;
   }
   size_t count;
@@ -156,10 +151,8 @@ void report_no_member(struct resolver *r, struct loc loc, const struct module *m
   for (size_t i = 0; i < n; i++) names[i] = m->names.entries[i].key;
   if (outside)
     report_help(r, "it is in no library: write `%s(...)`", outside);
-  else if (elsewhere_call(name))
-    report_help(r, "it is written `%s`", elsewhere_call(name));
-  else if (elsewhere_instead(name, strlen(name)))
-    report_help(r, "%s", elsewhere_instead(name, strlen(name)));
+  else if (elsewhere_help(r->arena, name))
+    report_help(r, "%s", elsewhere_help(r->arena, name));
   else
     report_closest(r, name, names, n);
 }

@@ -254,6 +254,26 @@ static void library_by_definition(void **state) {
 
 static const char *instead(const char *word) { return elsewhere_instead(word, strlen(word)); }
 
+/* What `dgc doc` says of the word, which there is not. */
+static void check_doc(struct arena *a, const char *word, const char *expected) {
+  struct diags d;
+  diags_init(&d, a);
+  assert_null(frontend_doc(a, word, false, &d));
+  if (!strstr(diags_text(&d, false), expected)) fail_msg("dgc doc %s: %s", word, diags_text(&d, false));
+}
+
+/* What is said of the word as the name of an argument, as a function and as a name, where it has no meaning of ours. */
+static void check_error(struct arena *a, const char *word, const char *expected) {
+  static const char *const uses[] = {"predict y = relu(x, %s = 1)", "predict y = %s(x)",
+                                     "predict y = x + %s"};
+  for (int i = 0; i < 3; i++) {
+    const char *use = arena_printf(a, uses[i], word);
+    bool ours = strcmp(word, "input") == 0 ||
+                (i == 2 && (strcmp(word, "step") == 0 || strcmp(word, "training") == 0));
+    if (!ours) reject(a, arena_printf(a, "model m() {\n input x : f32[B, 4]\n%s\n}\n", use), expected);
+  }
+}
+
 /* A call of elsewhere.def calls what there is, nothing of ours is called by a word of theirs, and where a word is the
  * parameter of a call there is that. */
 static void check_words(struct arena *a, const char *here, const char *theirs,
@@ -277,6 +297,8 @@ static void check_words(struct arena *a, const char *here, const char *theirs,
       fail_msg("`%s` is a word of ours", word);
     if (dot && !frontend_doc(a, arena_strndup(a, word, (size_t)(dot - word)), false, &d))
       fail_msg("there is nothing that `%s` is a parameter of", word);
+    check_doc(a, word, here);
+    if (!strchr(word, '.')) check_error(a, word, here);
     at += n + (at[n] == ' ');
   }
 }

@@ -71,7 +71,7 @@ model inputs() {
 # CHECK: help: did you mean `sequence`?
 # CHECK: help: it is written `for i in 0..n { }`
 # CHECK: help: it is written `mean(correct(logits, label))`
-# CHECK: help: of floats p and t, which are 0 or 1: `2 * sum(p * t) / (sum(p) + sum(t))`
+# CHECK: help: of floats p and t, which are 0 or 1: `ratio(2 * sum(p * t), sum(p) + sum(t))`
 # CHECK: help: a rate follows `step` alone
 # CHECK: help: it is written `transpose(x)`
 # CHECK: help: write "same"
