@@ -7,6 +7,7 @@
 #include "session/files.h"
 #include "session/model.h"
 #include "session/names.h"
+#include "session/parameters.h"
 #include "session/run.h"
 #include "session/strategy.h"
 #include "session/words.h"
@@ -124,7 +125,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
     }
   if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes it */
   struct checkpoint_text *texts = c->texts =
-      arena_new_array(a, 20 + (size_t)words_count(s), struct checkpoint_text);
+      arena_new_array(a, 20 + (size_t)words_count(s) + (size_t)s->options.set.count, struct checkpoint_text);
   int *n = &c->ntexts;
   texts[(*n)++] = (struct checkpoint_text){"format", FORMAT};
   texts[(*n)++] = (struct checkpoint_text){"model", arena_strdup(a, s->model->name)};
@@ -138,6 +139,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   if (s->position.rows) add_number(a, texts, n, "shuffle", s->position.shuffle);
   if (s->position.sample) add_number(a, texts, n, "sample", s->position.sample);
   add_best(a, texts, n, &s->best);
+  parameters_save(s, a, texts, n);
   words_save(s, a, texts, n);
   s->building = NULL;
   if (path == s->options.checkpoint) s->saved_step = s->position.step;
@@ -256,6 +258,10 @@ static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const 
     session_fail(s, DGC_INPUT, "%s: the words of an input are no list in order", path);
     return false;
   }
+  if (out->ours && !parameters_are_good(c)) {
+    session_fail(s, DGC_INPUT, "%s: its metadata sets a parameter to what is no value", path);
+    return false;
+  }
   return true;
 }
 
@@ -281,12 +287,46 @@ enum dgc_status session_may_save(struct dgc_session *s) {
   const struct options *o = &s->options;
   enum dgc_status status = session_files_apart(s, true);
   if (!status) status = may_replace(s, o->checkpoint, NULL);
-  return status ? status : may_replace(s, o->keep_best, is_own_best);
+  if (!status) status = may_replace(s, o->keep_best, is_own_best);
+  if (!status) parameters_say_left_out(s, o->checkpoint ? o->checkpoint : o->keep_best);
+  return status;
 }
 
-static enum dgc_status fit_options(struct dgc_session *s, const struct saved *saved, const char *path) {
+/* What a checkpoint changes before it is known to fit. */
+struct before {
+  struct dgc_session *s;
+  int64_t seed, towers;
+  struct list set;
+  struct model *model;
+  bool initialised;
+  bool aside; /* the values of the variables, where they become those of another model: */
+  struct kept kept;
+};
+
+static enum dgc_status set_parameters(struct dgc_session *s, const struct checkpoint *c, const char *path,
+                                      struct before *before) {
+  if (!parameters_restore(s, c, path)) return DGC_OK;
+  enum dgc_status status = session_set_aside(s, &before->kept);
+  before->aside = !status;
+  return status;
+}
+
+/* What it is warned of, it was when it was loaded. */
+static enum dgc_status compile_again(struct dgc_session *s) {
+  struct diag **tail = s->diags.tail;
+  enum dgc_status status = session_compile(s);
+  if (status) return status;
+  *tail = NULL;
+  s->diags.tail = tail;
+  return DGC_OK;
+}
+
+static enum dgc_status fit_options(struct dgc_session *s, const struct checkpoint *c,
+                                   const struct saved *saved, const char *path, struct before *before) {
   struct options *o = &s->options;
-  bool changed = false;
+  enum dgc_status status = saved->ours ? set_parameters(s, c, path, before) : DGC_OK;
+  bool changed = before->aside;
+  if (status) return status;
   if (!o->seed_given && o->seed != saved->seed) {
     o->seed = saved->seed;
     changed = true;
@@ -305,7 +345,7 @@ static enum dgc_status fit_options(struct dgc_session *s, const struct saved *sa
                  (long long)saved->towers, (long long)o->towers);
   if (!changed) return DGC_OK;
   session_unsettle(s);
-  return session_compile(s);
+  return compile_again(s);
 }
 
 /* What only training needs, so that the weights of other programs do without: an optimizer's state, and `step`. */
@@ -390,28 +430,22 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
   return store_spread(s->store) ? DGC_OK : session_device_failed(s);
 }
 
-/* What a checkpoint changes before it is known to fit. */
-struct before {
-  struct dgc_session *s;
-  int64_t seed, towers;
-  struct model *model;
-  bool initialised;
-};
-
 static void undo_restore(void *arg) {
   const struct before *b = arg;
   struct dgc_session *s = b->s;
   if (s->model != b->model) session_unsettle(s);
   s->options.seed = b->seed;
   s->options.towers = b->towers;
+  s->options.set = b->set;
   s->model = b->model;
   s->initialised = b->initialised && !s->kept.values;
+  if (b->aside) session_put_back(s, &b->kept);
 }
 
 static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint *c, const struct saved *saved,
-                                 const char *path) {
+                                 const char *path, struct before *before) {
   enum dgc_status status = session_target(s);
-  if (!status) status = fit_options(s, saved, path);
+  if (!status) status = fit_options(s, c, saved, path, before);
   if (!status) status = session_open(s);
   if (!status) status = agree_on_checkpoint(s, &saved->position);
   if (!status) status = session_init(s);
@@ -422,14 +456,20 @@ static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint 
 static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoint *c, const char *path) {
   struct saved saved;
   if (!read_texts(s, c, path, &saved)) return session_unread(s);
-  struct before before = {s, s->options.seed, s->options.towers, s->model, s->initialised};
+  struct before before = {.s = s,
+                          .seed = s->options.seed,
+                          .towers = s->options.towers,
+                          .set = s->options.set,
+                          .model = s->model,
+                          .initialised = s->initialised};
   struct arena_guard guard;
   arena_guard(&guard, undo_restore, &before);
-  enum dgc_status status = take_over(s, c, &saved, path);
+  enum dgc_status status = take_over(s, c, &saved, path, &before);
   arena_unguard(&guard);
   if (status)
     undo_restore(&before);
   else {
+    arena_destroy(before.kept.arena);
     if (saved.ours) words_restore(s, c, false);
     s->position = saved.position;
     s->best = saved.best;

@@ -82,17 +82,37 @@ static void forget_kept(struct dgc_session *s) {
   s->kept = (struct kept){0};
 }
 
+/* Keeps the values of the variables, if they hold some. */
+static enum dgc_status keep_values(struct dgc_session *s) {
+  struct model_variable *all;
+  if (!s->initialised) return DGC_OK;
+  forget_kept(s);
+  struct arena *a = s->kept.arena = arena_create();
+  int count = store_model_variables(s->store, a, &all);
+  s->kept.values = model_variables_save(s->store, a, all, count);
+  return s->kept.values ? DGC_OK : session_device_failed(s);
+}
+
+enum dgc_status session_set_aside(struct dgc_session *s, struct kept *out) {
+  enum dgc_status status = keep_values(s);
+  if (status) return status;
+  s->initialised = false;
+  *out = s->kept;
+  s->kept = (struct kept){0};
+  return DGC_OK;
+}
+
+void session_put_back(struct dgc_session *s, const struct kept *values) {
+  forget_kept(s);
+  s->kept = *values;
+  s->initialised = false;
+}
+
 /* Plans and device memory go; the values of the variables are kept until there is a place for them. */
 static enum dgc_status move(struct dgc_session *s) {
-  struct model_variable *all;
   drop_plans(s);
-  if (s->initialised) forget_kept(s);
-  if (s->initialised) {
-    struct arena *a = s->kept.arena = arena_create();
-    int count = store_model_variables(s->store, a, &all);
-    s->kept.values = model_variables_save(s->store, a, all, count);
-    if (!s->kept.values) return session_device_failed(s);
-  }
+  enum dgc_status status = keep_values(s);
+  if (status) return status;
   s->initialised = s->moves = false;
   store_destroy(s->store);
   s->store = NULL;

@@ -37,6 +37,10 @@ void session_close(struct dgc_session *s);
 bool session_training_ended(struct dgc_session *s);
 /* Gives variables their first values unless they have some. */
 enum dgc_status session_init(struct dgc_session *s);
+/* Takes the values of the variables away, as those of another model, to be put back or freed with *out's arena (NULL:
+ * there were none); they get first values when they are needed. */
+enum dgc_status session_set_aside(struct dgc_session *s, struct kept *out);
+void session_put_back(struct dgc_session *s, const struct kept *values);
 /* Everything an entry needs to run but its plan. */
 enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind);
 /* Where there are no first values yet: plans these and an entry of the batch that the session has, and begins to

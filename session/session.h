@@ -26,7 +26,7 @@
  *   worker                the step of one worker and the parameter servers, by themselves
  *   trace, trace_summary  what runs took, as a file; what such a file says
  *   names                 of variables in files that call them otherwise
- *   words                 vocabularies of inputs
+ *   words, parameters     vocabularies of inputs, and what --set gives the model, in checkpoints
  *   variables, checkpoint the values of variables, for the caller and in files
  *   init_from             first values, out of such files
  *   rows                  arrays and functions of the caller, in place of files
