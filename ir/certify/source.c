@@ -78,9 +78,10 @@ static struct node *added_rows(struct certify *c, const struct node *n, int axes
   struct node **of = arena_new_array(c->arena, (size_t)count, struct node *);
   for (int t = 0; t < count; t++)
     if (!(of[t] = flat(c, rows[t], axes, first + t))) return NULL;
+  struct node *input = certify_joined_input(of, count); /* which has been through reshapes alone */
   struct node like = {
       .op = OP_all_gather, .name = arena_printf(c->arena, "%s of all towers", n->name), .ninputs = count};
-  return certify_make(c, &like, of, 0, NULL, NULL, -1);
+  return input ? input : certify_make(c, &like, of, 0, NULL, NULL, -1);
 }
 
 /* Variables and their updates, as the view has them. */

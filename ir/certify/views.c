@@ -12,21 +12,18 @@ static bool same_task(const struct device_name *a, const struct device_name *b) 
   return a->job == b->job || (a->job && b->job && strcmp(a->job, b->job) == 0);
 }
 
-/* Where each tower runs: where most of what it computes is (Boyer and Moore's vote). */
+/* The task of each tower: towers lie over the devices that neither belong to the job ps nor only store, in order. */
 static const struct device_name **tasks_of(const struct certify *c) {
   const struct target *t = &c->placed->config.target;
-  const struct device_name **most = arena_new_array(c->arena, (size_t)c->towers, const struct device_name *);
-  int *votes = arena_new_array(c->arena, (size_t)c->towers, int);
-  for (uint32_t i = 0; i < c->placed->count; i++) {
-    const struct node *n = c->placed->nodes[i];
-    bool computes = n->op != OP_split && n->op != OP_copy && !n->want && n->dist == DIST_PER_REPLICA;
-    if (!computes || n->tower < 0 || n->tower >= c->towers || n->device < 0 || n->device >= t->ndevices)
-      continue;
-    const struct device_name *here = &t->devices[n->device].name;
-    if (votes[n->tower] == 0) most[n->tower] = here;
-    votes[n->tower] += same_task(most[n->tower], here) ? 1 : -1;
+  const struct device_name **tasks = arena_new_array(c->arena, (size_t)c->towers, const struct device_name *);
+  int *carry = arena_new_array(c->arena, (size_t)t->ndevices + 1, int), count = 0;
+  for (int i = 0; i < t->ndevices && count < c->towers; i++) {
+    const struct device *d = &t->devices[i];
+    if (!d->storage && !(d->name.job && strcmp(d->name.job, "ps") == 0)) carry[count++] = i;
   }
-  return most;
+  for (int i = 0; count && i < c->towers; i++)
+    tasks[i] = &t->devices[carry[tower_device(i, c->towers, count)]].name;
+  return tasks;
 }
 
 static bool tells_versions(const struct graph *g) {

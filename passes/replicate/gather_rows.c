@@ -14,6 +14,11 @@ static struct node *flat_rows(struct replicate *r, const char *name, struct node
   return build_named(r->to, name, OP_reshape, 1, &x, 0, NULL, &t);
 }
 
+/* All rows of an input are there where its group has read them. */
+static bool is_whole_input(const struct replicate *r, const struct tower_group *g, const struct node *x) {
+  return x->op == OP_input && g->computes && g->ntowers == r->s.towers;
+}
+
 /* A tower's rows, or what comes of them to a device of another task. */
 static struct node *rows_on(struct replicate *r, const struct node *n, const struct node *x, int tower,
                             int device) {
@@ -40,7 +45,7 @@ struct node *gathered_rows(struct replicate *r, struct tower_group *g, const str
   struct node **have = &g->all_rows[(size_t)x->id * (size_t)r->ndevices + (size_t)device];
   if (*have) return *have;
   const char *name = arena_printf(r->to->arena, "%s.rows", x->name);
-  if (x->op == OP_input && g->ntowers == r->s.towers) { /* all rows are there */
+  if (is_whole_input(r, g, x)) {
     place_context(r, x, DIST_MIRRORED, -1, device);
     struct node *global = mirrored_value(r, g, x, device);
     return *have = flat_rows(r, copy_name(r, g, n, name, device), global, axes);
@@ -56,7 +61,7 @@ struct node *gathered_rows(struct replicate *r, struct tower_group *g, const str
 bool send_rows(struct replicate *r, struct tower_group *g, const struct node *n, int device) {
   for (int k = 1; k < n->ninputs; k++) {
     const struct node *x = n->inputs[k];
-    if (x->op == OP_input && g->ntowers == r->s.towers) continue;
+    if (is_whole_input(r, g, x)) continue;
     for (int t = r->part.first_tower; t < r->part.first_tower + r->part.ntowers; t++) {
       int64_t order[] = {x->id, t};
       struct node *rows = rows_on(r, n, x, t, -1);

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
-B = 7
+B, ROWS_OF_FIRST = 7, 4
 
 
 def numbers(seed, *shape):
@@ -27,7 +27,7 @@ def rnn(x, w, u, b):
 
 
 def lstm(x, w, u):
-    z, h, c = turn(x, 1, 0, 2) @ w, jnp.zeros((B, 2)), jnp.zeros((B, 2))
+    z, h, c = turn(x, 1, 0, 2) @ w, jnp.zeros((len(x), 2)), jnp.zeros((len(x), 2))
     for t in range(4):
         g = z[t] + h @ u
         s = jax.nn.sigmoid(g)
@@ -64,7 +64,7 @@ def pieces(x, w):
 def channels(x, w):
     c = jnp.pad(turn(x, 2, 0, 1), ((0, 0), (0, 0), (1, 1)))
     parts = jnp.concatenate([c[:, :, i : i + 4] for i in range(3)], axis=0)
-    y = (w @ parts.reshape(9, B * 4)).reshape(2, B, 4)
+    y = (w @ parts.reshape(9, len(x) * 4)).reshape(2, len(x), 4)
     return jnp.sum(jnp.square(jnp.tanh(y - jnp.mean(y, axis=1, keepdims=True))))
 
 
@@ -92,6 +92,37 @@ def flat(x, w):
     return jnp.sum(z.reshape(4, B, 2)[1] ** 2) + jnp.sum(z)
 
 
+def moment(x, w):
+    return jnp.square(w * jnp.mean(x) - 1) + w * jnp.max(x)
+
+
+def held(x, i, w):
+    return jnp.sum(jnp.square(jnp.zeros((5, 3)).at[jnp.transpose(i)].add(turn(x, 1, 0, 2)) * w))
+
+
+def turned_ids(x, i, n, e, w):
+    back = jnp.zeros((5, 3)).at[n].add(x[:, 0])
+    return jnp.sum(jnp.square(e[n] - w)) + jnp.sum(jnp.tanh(e[i])) + jnp.sum(back * w)
+
+
+def step(f, x, v):
+    loss, grads = jax.value_and_grad(f, argnums=tuple(range(len(x), len(x) + len(v))))(*x, *v)
+    return loss, [a - g for a, g in zip(v, grads)]
+
+
+def after_two_workers(f, x, v, staleness):
+    """Each subtracts the gradient of its own rows, the first from v, the second from what that leaves, where it is
+    computed of that or, if stale, of v."""
+    _, first = step(f, [a[:ROWS_OF_FIRST] for a in x], v)
+    base = v if staleness else first
+    _, second = step(f, [a[ROWS_OF_FIRST:] for a in x], base)
+    return [a + (b - c) for a, b, c in zip(first, second, base)]
+
+
+def weighed(names, v):
+    return " ; ".join("%s %r" % (k, float(np.sum((np.arange(a.size) + 1) * np.asarray(a).ravel()))) for k, a in zip(names, v))
+
+
 MODELS = {
     "rnn": (rnn, {"w": (3, 2), "u": (2, 2), "b": (2,)}),
     "lstm": (lstm, {"w": (3, 8), "u": (2, 8)}),
@@ -104,16 +135,22 @@ MODELS = {
     "rows": (rows, {"e": (5, 3), "w": (3, 2)}),
     "norm": (norm, {"s": (3,), "w": (3, 2)}),
     "flat": (flat, {"w": (3, 2)}),
+    "moment": (moment, {"w": ()}),
+    "held": (held, {"w": (3,)}),
+    "turned_ids": (turned_ids, {"e": (5, 3), "w": (3,)}),
 }
 print("/* SPDX-License-Identifier: Apache-2.0 */")
-print("/* NUMBERS(model, its loss and what a step of SGD with rate 1 leaves: the sum of (i + 1) v[i] of each variable), by")
-print(" * batch_axis.py. */")
+print("/* NUMBERS(model, its loss and what a step of SGD with rate 1 leaves: the sum of (i + 1) v[i] of each variable), and")
+print(" * WORKERS(model, staleness, what such steps of two workers leave, one after the other), by batch_axis.py. */")
 for name, (f, shapes) in MODELS.items():
     x = [jnp.asarray(numbers(1, B, 4, 3))]
-    if name == "rows":
+    if name in ("rows", "held", "turned_ids"):
         x.append(jnp.asarray((np.arange(B * 4).reshape(B, 4) * 7 + 3) % 5))
+    if name == "turned_ids":
+        x.append(jnp.asarray((np.arange(B) * 7 + 3) % 5))
     v = [jnp.asarray(numbers(ord(k), *s)) for k, s in shapes.items()]
-    loss, grads = jax.value_and_grad(f, argnums=tuple(range(len(x), len(x) + len(v))))(*x, *v)
-    left = [np.sum((np.arange(a.size) + 1) * np.asarray(a - g).ravel()) for a, g in zip(v, grads)]
-    text = ["loss %r" % float(loss)] + ["%s %r" % (k, float(n)) for k, n in zip(shapes, left)]
-    print('NUMBERS(%s, "%s")' % (name, " ; ".join(text)))
+    loss, left = step(f, x, v)
+    print('NUMBERS(%s, "loss %r ; %s")' % (name, float(loss), weighed(shapes, left)))
+    for staleness in (0, 1):
+        if name != "flat":  # whose rows have numbers of their own
+            print('WORKERS(%s, %d, "%s")' % (name, staleness, weighed(shapes, after_two_workers(f, x, v, staleness))))

@@ -61,6 +61,15 @@ static const struct sample {
     {"flat", TURNED "var w : f64[3,2] = 0\ny = reshape(xt, [4 * B, 3])\nfirst = cast(iota(i32[4 * B], axis = "
                     "0) < 9, f64)\nz = tanh((y * reshape(first, [4 * B, 1])) @ w)\n"
                     "result = sum(square(reshape(z, [4, B, 2])[1])) + sum(z)\n"},
+    /* sums and maxima of the rows themselves, and towers that hold rows and compute nothing */
+    {"moment", X "var w : f64[] = 0\nresult = square(w * mean(x) - 1) + w * max(x)\n"},
+    {"held", TURNED "input i : i32[B,4]\nvar w : f64[3] = 0\nids = transpose(i, [1, 0])\n"
+                    "result = sum(square(scatter_add(broadcast(cast(0, f64), [5, 3]), ids, xt) * w))\n"},
+    /* ids and rows that are an input's but for their shape */
+    {"turned_ids", X "input i : i32[B,4]\ninput n : i32[B]\nvar e : f64[5,3] = 0\nvar w : f64[3] = 0\n"
+                     "one = gather(e, expand(n))\nsome = gather(e, reshape(i, [B, 2, 2]))\n"
+                     "back = scatter_add(broadcast(cast(0, f64), [5, 3]), expand(n), x[:, 0:1, :])\n"
+                     "result = sum(square(one[:, 0] - w)) + sum(tanh(some)) + sum(back * w)\n"},
     /* of which JAX has other numbers */
     {"noise", TURNED
      "var w : f64[3,2] = 0\nz = dropout(xt, 0.25) @ w + random_normal(f64[4,B,2])\ny = dropout(reshape(z, [4 "
@@ -73,7 +82,21 @@ static const struct {
   const char *name, *want;
 } numbers[] = {
 #define NUMBERS(name, want) {#name, want},
+#define WORKERS(name, staleness, want)
 #include "tests/towers/batch_axis.def"
+#undef WORKERS
+#undef NUMBERS
+};
+
+static const struct {
+  const char *name;
+  int staleness;
+  const char *want;
+} after_workers[] = {
+#define NUMBERS(name, want)
+#define WORKERS(name, staleness, want) {#name, staleness, want},
+#include "tests/towers/batch_axis.def"
+#undef WORKERS
 #undef NUMBERS
 };
 
@@ -103,8 +126,9 @@ static void begin(struct run *r, const struct sample *s) {
   if (!r->m) fail_msg("%s: %s", s->name, diags_text(&r->d, false));
 }
 
-/* Entries `train` and, if there is one, `predict` on the layout: all results, and the variables after the step. */
-static void run_on(struct run *r, struct engine *e, const struct layout *l, int64_t rows) {
+/* Entries `train` and, if there is one, `predict` on the layout: all results, and the variables after the step.
+ * `staleness` -1: all towers together. */
+static void run_with(struct run *r, struct engine *e, const struct layout *l, int staleness, int64_t rows) {
   const struct graph *entries[] = {r->m->predict, r->m->train};
   struct values inputs = values_make(r->a);
   r->outputs = values_make(r->a);
@@ -123,10 +147,16 @@ static void run_on(struct run *r, struct engine *e, const struct layout *l, int6
     if (!entries[i]) continue;
     struct graph *g = arena_copy(r->a, entries[i], sizeof *g);
     layout_set(g, l, rows, &r->d);
+    g->config.asynchronous = staleness >= 0;
+    g->config.staleness = staleness > 0 ? staleness : 0;
     struct plan *p = engine_plan(r->a, g, &r->d);
     if (!p || !engine_run(e, p, &inputs, &r->variables, &r->outputs, 1, &r->d))
       fail_msg("%s: %s", layout_text(r->a, l), diags_text(&r->d, false));
   }
+}
+
+static void run_on(struct run *r, struct engine *e, const struct layout *l, int64_t rows) {
+  run_with(r, e, l, -1, rows);
 }
 
 static const struct layout layouts[] = {{1, "one_device", "cpu:0", NULL},
@@ -152,27 +182,46 @@ static const struct sample *sample_of(const char *name) {
   return NULL;
 }
 
+/* `want` has names and numbers of results or variables. */
+static void expect_numbers(const struct run *r, const char *model, const struct layout *l, const char *want) {
+  char name[64];
+  double number[64];
+  int count;
+  while (next_entry(&want, name, number, &count)) {
+    const struct tensor *t = values_get(&r->outputs, name);
+    if (!t) t = values_get(&r->variables, name);
+    double have = t ? weighed(t) : NAN;
+    if (!near(have, *number))
+      fail_msg("%s, %s: %s is %.17g, not %.17g", model, layout_text(r->a, l), name, have, *number);
+  }
+}
+
 static void towers_compute_what_jax_does(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
       for (int e = 0; e < nengines; e++) {
         struct run r;
-        char name[64];
-        double want[64];
-        int count;
         begin(&r, sample_of(numbers[i].name));
         run_on(&r, &engines[e], &layouts[l], ROWS);
-        for (const char *p = numbers[i].want; next_entry(&p, name, want, &count);) {
-          const struct tensor *t = values_get(&r.outputs, name);
-          if (!t) t = values_get(&r.variables, name);
-          double have = t ? weighed(t) : NAN;
-          if (!near(have, *want))
-            fail_msg("%s, %s: %s is %.17g, not %.17g", numbers[i].name, layout_text(r.a, &layouts[l]), name,
-                     have, *want);
-        }
+        expect_numbers(&r, numbers[i].name, &layouts[l], numbers[i].want);
         arena_destroy(r.a);
       }
+}
+
+static void workers_compute_what_jax_does(void **state) {
+  (void)state;
+#define WORKER(i) "/job:worker/task:" #i "/cpu:0"
+  static const struct layout l = {2, "parameter_server", WORKER(0) "," WORKER(1) ",/job:ps/task:0/cpu:0",
+                                  NULL};
+  for (size_t i = 0; i < sizeof after_workers / sizeof *after_workers; i++)
+    for (int e = 0; e < nengines; e++) {
+      struct run r;
+      begin(&r, sample_of(after_workers[i].name));
+      run_with(&r, &engines[e], &l, after_workers[i].staleness, ROWS);
+      expect_numbers(&r, after_workers[i].name, &l, after_workers[i].want);
+      arena_destroy(r.a);
+    }
 }
 
 /* ---- against one tower ---- */
@@ -258,7 +307,8 @@ static void what_needs_all_rows_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(towers_compute_what_jax_does), cmocka_unit_test(towers_compute_what_one_does),
-      cmocka_unit_test(layouts_do_not_show), cmocka_unit_test(what_needs_all_rows_is_refused)};
+      cmocka_unit_test(towers_compute_what_jax_does), cmocka_unit_test(workers_compute_what_jax_does),
+      cmocka_unit_test(towers_compute_what_one_does), cmocka_unit_test(layouts_do_not_show),
+      cmocka_unit_test(what_needs_all_rows_is_refused)};
   return cmocka_run_group_tests(tests, open_engines, close_engines);
 }
