@@ -158,7 +158,10 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
     report(r, loc, "two variables would be called `%s`", path);
     report_note(r, v->loc, "the other one is declared here");
     if (as->slot)
-      report_help(r, "two train statements change `%s` by such an optimizer: `over` says what each trains",
+      report_help(r,
+                  "two train statements change `%s` by such an optimizer: `train a + 0.5 * b with ...` "
+                  "trains by both "
+                  "losses, `over` says what each trains",
                   as->slot);
     else
       report_help(r, "bind the two values to different names");

@@ -16,6 +16,7 @@ struct puzzle {
   size_t first;      /* letters of its first word */
   size_t here;       /* of the word at `at` */
   int depth;
+  bool closes; /* what stands at `at` is a bracket that closes another */
 };
 
 static bool is_word(const char *at, size_t len, const char *word) {
@@ -105,9 +106,40 @@ static bool is_behind_train(const struct puzzle *p) {
   return strncmp(begin, "train", 5) == 0 && !strchr(LETTERS, begin[5]) && (!with || with > end);
 }
 
+/* The last line before this one that has more than blanks and a comment, and how long it is without these. */
+static const char *line_before(const struct puzzle *p, int *len) {
+  const char *at = p->line;
+  while (at > p->begin && at[-1] != '\n') at--;
+  for (*len = 0; !*len && at > p->begin;) {
+    const char *end = --at;
+    while (at > p->begin && at[-1] != '\n') at--;
+    const char *from = at + strspn(at, " \t");
+    *len = from < end ? length_of_rest(from) : 0;
+    if (*len) return from;
+  }
+  return NULL;
+}
+
+/* The line before ends with `=` or an operator, and goes on here, where no value begins or one that is bound. */
+static const char *no_value(const struct puzzle *p, struct arena *a) {
+  enum { MOST = 60 };
+  int len;
+  size_t n;
+  const char *line = line_before(p, &len);
+  if (!line || (p->at != p->line && !(*p->at == '=' && is_one_name(p, &n)))) return NULL;
+  const char *end = line + len, *word = end;
+  while (word > line && strchr(LETTERS, word[-1])) word--;
+  size_t letters = (size_t)(end - word);
+  bool open = is_word(word, letters, "and") || is_word(word, letters, "or") || is_word(word, letters, "not");
+  if (!open && !strchr("=+-*/@^<>", end[-1])) return NULL;
+  return len < MOST ? arena_printf(a, "there is no value behind `%.*s` of the line before", len, line)
+                    : "there is no value at the end of the line before";
+}
+
 static const char *of_line(const struct puzzle *p, struct arena *a) {
   size_t n;
-  const char *help = changed(p, a);
+  const char *help = no_value(p, a);
+  if (!help) help = changed(p, a);
   if (!help) help = method(p, a);
   if (help) return help;
   bool first = p->at == p->line;
@@ -160,16 +192,20 @@ static const char *of_line(const struct puzzle *p, struct arena *a) {
   if (first && c == '@') return "nothing stands before a definition: a model is compiled as a whole";
   if (first && c == '"') return "a comment begins with `#`";
   if (first && c == '(') return "names stand without brackets: `a, b = value`";
-  if (first && c == '}' && p->depth == 0) return "no `{` is open here";
+  if (first && c == '}' && p->depth == 0 && !p->closes) return "no `{` is open here";
   if (first && p->depth == 0 && p->here && p->line[p->here + strspn(p->line + p->here, " \t")] == '=')
     return "values stand in a model, a layer or a function";
   if (c == ',' && is_operand(last)) return "each stands on a line of its own, or behind `;`";
   return NULL;
 }
 
-bool help_meant(struct diags *d, struct arena *a, const struct source *source, uint32_t at, int depth) {
-  struct puzzle p = {
-      .begin = source->text, .line = source->text + at, .at = source->text + at, .depth = depth};
+bool help_meant(struct diags *d, struct arena *a, const struct source *source, uint32_t at, int depth,
+                bool closes) {
+  struct puzzle p = {.begin = source->text,
+                     .line = source->text + at,
+                     .at = source->text + at,
+                     .depth = depth,
+                     .closes = closes};
   while (p.line > p.begin && p.line[-1] != '\n') p.line--;
   p.line += strspn(p.line, " \t");
   if (p.line > p.at) return false;

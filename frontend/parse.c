@@ -49,8 +49,10 @@ static bool open_bracket(struct parser *p, char bracket, struct loc loc) {
   return true;
 }
 
-static void close_bracket(struct parser *p, char open) {
-  if (p->depth && p->bracket[p->depth] == open) p->depth--;
+static void close_bracket(struct parser *p, char open, struct loc loc) {
+  if (!p->depth || p->bracket[p->depth] != open) return;
+  p->depth--;
+  p->closed = loc.end;
 }
 
 static void report_stray(struct parser *p, struct loc loc) {
@@ -96,9 +98,9 @@ int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
     case '{':
       if (!open_bracket(p, (char)token, *loc)) continue;
       break;
-    case ')': close_bracket(p, '('); break;
-    case ']': close_bracket(p, '['); break;
-    case '}': close_bracket(p, '{'); break;
+    case ')': close_bracket(p, '(', *loc); break;
+    case ']': close_bracket(p, '[', *loc); break;
+    case '}': close_bracket(p, '{', *loc); break;
     case STRAY: report_stray(p, *loc); continue;
     case BAD_NUMBER:
       diag_error(p->diags, *loc, "a number ends before the first letter");

@@ -21,10 +21,11 @@ struct parser {
   int depth;       /* open brackets */
   struct loc open[MAX_NESTING + 1];
   char bracket[MAX_NESTING + 1];
-  bool inside; /* the last error is in brackets that its line does not close */
-  bool skips;  /* the rest of the line, of which something is wrong */
-  int skipped; /* blocks that are open in what has been skipped */
-  bool fatal;  /* reported something that makes all further messages noise */
+  uint32_t closed; /* behind the last bracket that closed another */
+  bool inside;     /* the last error is in brackets that its line does not close */
+  bool skips;      /* the rest of the line, of which something is wrong */
+  int skipped;     /* blocks that are open in what has been skipped */
+  bool fatal;      /* reported something that makes all further messages noise */
   struct file *file;
 };
 

@@ -418,7 +418,7 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
     diag_help(p->diags, LOC_NONE, "%s", here);
     return true;
   }
-  if (help_meant(p->diags, p->arena, loc.source, loc.begin, p->depth)) return true;
+  if (help_meant(p->diags, p->arena, loc.source, loc.begin, p->depth, p->closed == loc.end)) return true;
   if (at[0] == '/' && (at[1] == '*' || at[1] == '/' || (at > text && at[-1] == '/')))
     diag_help(p->diags, LOC_NONE, "a comment begins with `#`%s",
               at > line + 1 ? "; `floor_div(a, b)` divides and rounds down" : "");

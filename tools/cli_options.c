@@ -180,7 +180,7 @@ static const struct {
     {"test-data", "eval-data", "--eval-data NAME=FILE"},
     {"restore", "resume", "--resume=FILE to go on, --init-from FILE to begin with its variables"},
     {"load-weights", "init-from", "--init-from FILE, or to go on --resume=FILE"},
-    {"load-weights restore", "checkpoint", "--checkpoint FILE"},
+    {"load-weights load pretrained weights restore", "checkpoint", "--checkpoint FILE"},
     {"shuffle", "no-shuffle", "nothing: rows are shuffled in each epoch, and --no-shuffle keeps their order"},
     {"save output-dir", "checkpoint", "--checkpoint FILE"}};
 

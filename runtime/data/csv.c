@@ -482,6 +482,7 @@ bool read_csv(struct reader *r) {
     memcpy(&narrow[i], &value, sizeof value);
   }
   enum dtype dtype = !c.whole ? DT_F64 : c.small ? DT_I32 : DT_I64;
+  r->piece->cells = true;
   r->piece->words = c.kind == CATEGORY ? WORDS_NUMBERS : WORDS_NONE;
   return reader_set(r, dtype, c.single ? 1 : 2, (int64_t[]){rows, width}, 0, count * dtype_size(dtype));
 }

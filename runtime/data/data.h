@@ -84,6 +84,7 @@ struct column_piece {
   int64_t
       moves; /* of text: in each epoch all rows begin by so many bytes later, or by fewer; 0: they do not */
   const struct images *images; /* whose files are decoded when they are read; else NULL */
+  bool cells;                  /* of a CSV file */
   enum word_numbers words;     /* numbers of a vocabulary's words, i32, in memory of the file's own */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
   const int64_t *starts, *places;
@@ -98,6 +99,7 @@ struct column {
   int64_t rows;
   struct column_piece *pieces; /* none of them is empty */
   int npieces;
+  const struct vocabulary *words; /* whose numbers they are, from 1 on; NULL: of none */
 };
 
 struct dataset {

@@ -84,6 +84,7 @@ static bool number_words(struct column *c, const struct data_spec *spec, struct 
                  has[c->pieces[words].words], c->pieces[i - words].path, has[c->pieces[i - words].words]);
       return false;
     }
+  if (c->pieces[0].words == WORDS_NUMBERS) c->words = spec->vocabulary;
   if (!c->pieces[0].words || spec->vocabulary->closed) return true;
   vocabulary_close(spec->vocabulary, &places);
   for (int i = 0; i < c->npieces; i++) {
@@ -206,47 +207,73 @@ static const char *declared(struct arena *a, const char *name, const struct type
   return arena_printf(a, "input %s : %s", name, type_text(a, &t));
 }
 
+/* Whether rows have one axis more than those of the input, as labels that are 1 at the place of their class. */
+static bool is_one_hot(const struct type *have, const struct type *row) {
+  bool more = have->rank == row->rank + 1 && dtype_is_int((enum dtype)row->dtype) && row->dtype != DT_BOOL;
+  for (int i = 0; more && i < row->rank; i++) more = have->dim[i] == row->dim[i];
+  return more && have->dim[row->rank] > 1;
+}
+
+static bool expect_shape(const struct column *c, const struct type *row, struct diags *d) {
+  struct type have = c->pieces[0].row;
+  if (row_becomes(&have, row)) return true;
+  diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path,
+             type_text(d->arena, &have), c->name, type_text(d->arena, row));
+  if (is_table(c->path) && have.rank == 1 && type_count(row) < type_count(&have))
+    diag_help(d, LOC_NONE,
+              "of a CSV file, columns are chosen by number or name: FILE.csv:1-%lld, FILE.csv:NAME",
+              (long long)type_count(row));
+  else if (have.rank == 0 && row->rank == 1 && row->dtype == DT_U8 && is_plain_text(c->path))
+    diag_help(d, LOC_NONE,
+              "of a text, windows of %lld bytes are FILE.txt:%lld; it has a byte more than one at least",
+              (long long)row->dim[0], (long long)row->dim[0]);
+  else if (is_one_hot(&have, row))
+    diag_help(
+        d, LOC_NONE,
+        "a number for each class? declare `%s`, as softmax_cross_entropy takes it: `argmax(%s, axis = %d)` "
+        "is the class",
+        declared(d->arena, c->name, &have, DT_F32), c->name, have.rank);
+  else if (have.rank == row->rank && type_count(row) != type_count(&have))
+    diag_help(d, LOC_NONE, "such rows are `%s` in the model",
+              declared(d->arena, c->name, &have, (enum dtype)row->dtype));
+  row_explain(c->name, &have, row, d);
+  return false;
+}
+
+/* Fractions that are to become integers. */
+static void help_fractions(bool cells, const char *name, const struct type *row, struct diags *d) {
+  static const char *const numpy[DT_COUNT] = {
+      [DT_I32] = "i4", [DT_I64] = "i8", [DT_U8] = "u1", [DT_BOOL] = "?"};
+  const char *read = declared(d->arena, name, row, DT_F32), *type = dtype_name((enum dtype)row->dtype);
+  if (row->dtype == DT_U8)
+    diag_help(d, LOC_NONE, "as fractions they are `%s` in the model%s", read,
+              cells ? "" : "; whole numbers become bytes by numpy's `.astype(\"u1\")`");
+  else if (cells)
+    diag_help(d, LOC_NONE,
+              "declare `%s`, and write `cast(%s, %s)`, or write whole numbers without a point to the file",
+              read, name, type);
+  else
+    diag_help(d, LOC_NONE, "numpy's `.astype(\"%s\")` does, or declare `%s`, and write `cast(%s, %s)`",
+              numpy[row->dtype], read, name, type);
+}
+
 bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d) {
   struct column *c = (struct column *)dataset_find(ds, name);
   if (!c) {
     diag_error(d, LOC_NONE, "no data given for input '%s'", name);
     return false;
   }
+  if (!expect_shape(c, row, d)) return false;
   for (int i = 0; i < c->npieces; i++) {
     enum dtype stored = (enum dtype)c->pieces[i].row.dtype;
     if (c->pieces[i].source ? row->dtype == stored : convert_allowed(row->dtype, stored)) continue;
+    bool rounded = dtype_is_float(stored) && !dtype_is_float((enum dtype)row->dtype) && !c->pieces[i].source;
     diag_error(d, c->loc, "%s holds %s, which does not become the %s of input '%s'%s", c->pieces[i].path,
                dtype_name(stored), dtype_name(row->dtype), name,
                c->pieces[i].source ? ": a function gives rows of the input's own type"
+               : rounded           ? " without loss"
                                    : " without loss; convert them");
-    bool rounded = dtype_is_float(stored) && !dtype_is_float((enum dtype)row->dtype) && !c->pieces[i].source;
-    if (rounded && row->dtype == DT_U8)
-      diag_help(
-          d, LOC_NONE,
-          "as fractions they are `%s` in the model; whole numbers become bytes by numpy's `.astype(\"u1\")`",
-          declared(d->arena, name, row, DT_F32));
-    else if (rounded)
-      diag_help(d, LOC_NONE,
-                "numpy's `.astype(\"i4\")` does, or `input %s : f32[...]` with `cast(%s, i32)` in the model",
-                name, name);
-    return false;
-  }
-  struct type have = c->pieces[0].row;
-  if (!row_becomes(&have, row)) {
-    diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path,
-               type_text(d->arena, &have), name, type_text(d->arena, row));
-    if (is_table(c->path) && have.rank == 1 && type_count(row) < type_count(&have))
-      diag_help(d, LOC_NONE,
-                "of a CSV file, columns are chosen by number or name: FILE.csv:1-%lld, FILE.csv:NAME",
-                (long long)type_count(row));
-    else if (have.rank == 0 && row->rank == 1 && row->dtype == DT_U8 && is_plain_text(c->path))
-      diag_help(d, LOC_NONE,
-                "of a text, windows of %lld bytes are FILE.txt:%lld; it has a byte more than one at least",
-                (long long)row->dim[0], (long long)row->dim[0]);
-    else if (have.rank == row->rank && type_count(row) != type_count(&have))
-      diag_help(d, LOC_NONE, "such rows are `%s` in the model",
-                declared(d->arena, name, &have, (enum dtype)row->dtype));
-    row_explain(name, &have, row, d);
+    if (rounded) help_fractions(c->pieces[i].cells, name, row, d);
     return false;
   }
   c->row = *row;
@@ -282,8 +309,17 @@ int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low,
 
 static bool outside(struct diags *d, const struct column *c, const struct column_piece *p, int64_t row,
                     int64_t value) {
-  diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld", (long long)row,
-             p->path, (long long)value, c->name, (long long)c->low, (long long)c->high);
+  const struct vocabulary *v = value >= 0 && c->words && value <= c->words->count ? c->words : NULL;
+  const char *word = !v       ? ""
+                     : !value ? ", no word or an unknown one"
+                              : arena_printf(d->arena, ", the word '%.100s'", v->words[value - 1]);
+  diag_error(d, c->loc, "row %lld of %s is %lld%s, and input '%s' must be from %lld to %lld", (long long)row,
+             p->path, (long long)value, word, c->name, (long long)c->low, (long long)c->high);
+  if (v && value)
+    diag_help(d, LOC_NONE,
+              "words count from 1, and 0 is none of them: of these %d words the model needs %d numbers, or "
+              "%d with `%s - 1`",
+              v->count, v->count + 1, v->count, c->name);
   return false;
 }
 

@@ -380,6 +380,8 @@ done <<'ROWS'
 2|train people.dsl --num-towers 3|help: write --towers N
 2|predict people.dsl --out x.csv|help: write --output NAME=FILE
 2|eval people.dsl --ckpt people.safetensors|help: write --checkpoint FILE
+2|eval people.dsl --weights people.safetensors|help: write --checkpoint FILE
+2|train people.dsl --weights people.safetensors|help: write --init-from FILE, or to go on --resume=FILE
 2|train people.dsl --devices cuda:1|help: NVIDIA's are gpu:0, gpu:1 and so on
 2|train people.dsl --devices 2|help: 2 of them are cpu:0-1, or gpu:0-1
 2|train people.dsl --epochs 0.5|help: a part of an epoch is so many steps: --steps N

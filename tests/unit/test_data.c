@@ -335,6 +335,7 @@ static void helps_that_fit(void **state) {
                               NULL};
   write_npy(w, "fractions.npy", &source);
   write_file(w, "wide.csv", "1,2,3\n4,5,6\n", 12);
+  write_file(w, "points.csv", "a\n0.0\n1.0\n", 10);
   struct {
     const char *path;
     struct type row;
@@ -342,7 +343,15 @@ static void helps_that_fit(void **state) {
   } cases[] = {
       {"fractions.npy", type_make(DT_U8, 2, (int64_t[]){2, 2}),
        "as fractions they are `input x : f32[B,2,2]`"},
-      {"fractions.npy", type_make(DT_I32, 2, (int64_t[]){2, 2}), ".astype(\"i4\")"},
+      {"fractions.npy", type_make(DT_I32, 2, (int64_t[]){2, 2}),
+       "numpy's `.astype(\"i4\")` does, or declare `input x : f32[B,2,2]`, and write `cast(x, i32)`"},
+      {"fractions.npy", type_make(DT_I32, 1, (int64_t[]){2}),
+       "a number for each class? declare `input x : f32[B,2,2]`, as softmax_cross_entropy takes it: "
+       "`argmax(x, axis = 2)`"},
+      {"points.csv:a", type_make(DT_I32, 0, NULL),
+       "declare `input x : f32[B]`, and write `cast(x, i32)`, or write whole numbers without a point to the "
+       "file"},
+      {"points.csv:a", type_make(DT_U8, 0, NULL), "as fractions they are `input x : f32[B]` in the model\n"},
       {"wide.csv", type_make(DT_F32, 1, (int64_t[]){2}), "FILE.csv:1-2"},
       {"wide.csv", type_make(DT_F32, 1, (int64_t[]){4}), "such rows are `input x : f32[B,3]`"},
   };

@@ -27,5 +27,5 @@ model vain() {
 # CHECK: :13:37: error: no trained variable lies under `hh`
 # CHECK: help: there are h.kernel, h.bias, y.kernel, y.bias
 # CHECK: :15:23: error: two variables would be called `h.kernel.adam.m`
-# CHECK: help: two train statements change `h.kernel` by such an optimizer: `over` says what each trains
+# CHECK: help: two train statements change `h.kernel` by such an optimizer: `train a + 0.5 * b with ...` trains by both losses, `over` says what each trains
 # CHECK-NOT: error:
