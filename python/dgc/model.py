@@ -13,8 +13,9 @@ import weakref
 import numpy as np
 
 from .arrays import DTYPES, NAMES, Tensor, converted, description, rows_of
-from .errors import Stopped, check
+from .errors import Stopped, UsageError, check
 from .library import ffi, lib, text
+from .options import explained
 
 # All but those that a mistake of this thread's own causes.
 WAITING = signal.valid_signals() - {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
@@ -156,10 +157,15 @@ class Model:
         return ffi.callback(type, function, error=False, onerror=keep)
 
     def set(self, **options):
-        """Options of the command line by name, `-` being `_`: batch=128, devices="cpu:0-1", set={"hidden": 64}."""
+        """Options of the command line by name, `-` being `_`: batch=128, devices="cpu:0-1", set={"hidden": 64}. data and
+        eval_data may be a dict that has an array, a file or a Source for each input."""
         self._tensors = {}
         for name, value in options.items():
             if value is None:
+                continue
+            if name in ("data", "eval_data") and isinstance(value, collections.abc.Mapping):
+                with self._lock:
+                    self._give(name.replace("_", "-").encode(), value)
                 continue
             values = [value]
             if isinstance(value, dict):
@@ -167,7 +173,12 @@ class Model:
             elif isinstance(value, (list, tuple)):
                 values = value
             for v in values:
-                self._call(lib.dgc_set, name.replace("_", "-").encode(), _word(v).encode())
+                try:
+                    self._call(lib.dgc_set, name.replace("_", "-").encode(), _word(v).encode())
+                except UsageError as error:
+                    if "there is no option" not in str(error):
+                        raise
+                    raise UsageError(explained(name, str(error))) from None
 
     # --- data ---
 
@@ -205,7 +216,8 @@ class Model:
 
     def train(self, data=None, *, progress=None, **options):
         """Trains on `data`, which has for each input an array, a Source, or the path of a file (else on what the model
-        declares), as the options say: epochs=3, steps=100, checkpoint="m.safetensors", …
+        declares), as the options say: epochs=3, steps=100, checkpoint="m.safetensors", …; with eval_data={…}, which is given
+        as `data` is, and eval_every="1e", patience=3 or keep_best="m.safetensors" it evaluates as it goes.
 
         `progress` is called with a Progress a few times a second and at the end of each epoch; False stops the training.
         Returns the Progress at the end of each epoch, and that of a part of one at the end. Epochs and steps count from the

@@ -205,6 +205,56 @@ def test_training(folder):
     refused(OSError, "network", model().train, {"image": dgc.Source((201, 8), "f4", broken), "label": label})
 
 
+def test_evaluating(folder):
+    """Rows to evaluate on as it goes, in arrays or files: what evaluate() says of them, and another best than of the training's."""
+    seen, rest = {k: v[:150] for k, v in data.items()}, {k: v[150:] for k, v in data.items()}
+    np.save(folder / "rest.npy", rest["image"])
+    files = {"image": folder / "rest.npy", "label": rest["label"]}
+    ends = []
+    for held in (rest, files):
+        m = model()
+        epochs = m.train(seen, epochs=3, eval_data=held, eval_every="1e", keep_best=folder / "best.safetensors", overwrite=True)
+        now = m.evaluate()
+        check(all(e.evaluated and set(e.validation) == {"val.loss", "val.accuracy"} for e in epochs), epochs)
+        check({"val." + k: v for k, v in now.items()} == epochs[-1].validation, now, epochs[-1].validation)
+        check(now == m.evaluate(rest) and now != m.evaluate(seen), now)
+        best = min(epochs, key=lambda e: e.validation["val.loss"])
+        m.restore(folder / "best.safetensors")
+        check(m.evaluate(rest)["loss"] == best.validation["val.loss"], best.validation)
+        ends.append([e.validation for e in epochs])
+    check(ends[0] == ends[1], ends)
+    plain = model()
+    plain.train(seen, epochs=3)
+    looks = model(eval_data=rest)
+    check(looks.train(seen, epochs=3, eval_every="1e")[-1].evaluated, "eval_data of a model")
+    check(equal(weights(plain), weights(looks)), "evaluating changes what is trained")
+    impatient = model().train(seen, epochs=400, eval_data={"image": rest["image"], "label": (rest["label"] + 1) % 3}, patience=2)
+    check(len(impatient) < 20 and impatient[-1].evaluated, len(impatient))
+    refused(dgc.UsageError, "did you mean 'image'", model().train, data, eval_data={"imag": image})
+    refused(TypeError, "no rows of complex64", model().train, data, eval_data={"image": image * 1j})
+    refused(dgc.InputError, "label", model().train, data, epochs=1, eval_data={"image": image, "label": label + 3}, patience=1)
+
+
+def test_options(root):
+    """Every option of the command line is one here, or is said to be none, with what to do; and what others call options."""
+    own = re.search(r"own_options\[\] = \{(.*?)\n\};", (root / "tools" / "cli_options.c").read_text(), re.S)[1]
+    names = re.findall(r'^    \{"([a-z-]+)",', own, re.M)
+    check(len(names) > 20 and "resume" in names, names)
+    said, page = 0, (root / "docs" / "python.md").read_text()
+    for name in (n.replace("-", "_") for n in names):
+        if name in ("emit", "checkpoint", "overwrite", "color"):
+            continue  # the library has them, too
+        said += 1
+        refused(dgc.UsageError, "there is no option '%s': it is the command line's\nhelp: " % name, model, **{name: "x"})
+        check("`%s`" % name in page, "docs/python.md does not say that there is no", name)
+    check(said > 20, said)
+    refused(dgc.UsageError, "help: write batch=N", model, batch_size=3)
+    refused(dgc.UsageError, "help: write eval_data={", model().train, data, validation_data=data)
+    refused(dgc.UsageError, "help: write rows=", model().train, data, validation_split=0.1)
+    refused(dgc.UsageError, "did you mean 'eval_rows'", model().train, data, eval_row="0:3")
+    refused(dgc.UsageError, "did you mean 'checkpoint_every'", model().train, data, checkpoint_evry=3)
+
+
 def test_signals():
     """Signals that come all the time change no number; an exception in a handler ends the training."""
     large = random.normal(size=(4096, 8)).astype(np.float32)
@@ -320,6 +370,8 @@ test_drawn()
 test_sources(folder)
 test_predictions(folder)
 test_training(folder)
+test_evaluating(folder)
+test_options(root)
 test_signals()
 test_refusals(folder)
 test_looks(root)
