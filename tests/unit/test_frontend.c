@@ -303,8 +303,22 @@ static void check_words(struct arena *a, const char *here, const char *theirs,
   }
 }
 
+/* Types, values and parameters, of which a word may be several, and also a call. */
+static void check_names(struct arena *a, const char *here, const char *theirs) {
+  for (const char *at = theirs; *at;) {
+    size_t n = strcspn(at, " ");
+    const char *word = arena_strndup(a, at, n), *help = elsewhere_help(a, word);
+    struct diags d;
+    diags_init(&d, a);
+    bool ours =
+        frontend_doc(a, word, false, &d) != NULL; /* as `momentum`, an optimizer here and a number there */
+    if (!ours) check_doc(a, word, help ? help : arena_printf(a, "`%s`", here));
+    at += n + (at[n] == ' ');
+  }
+}
+
 static void words_of_others(void **state) {
-#define NAME(here, theirs)
+#define NAME(here, theirs)      check_names(*state, here, theirs);
 #define CALL(here, theirs)      check_words(*state, here, theirs, elsewhere_call);
 #define INSTEAD(help, theirs)   check_words(*state, help, theirs, instead);
 #define PARAMETER(help, theirs) check_words(*state, help, theirs, elsewhere_parameter);
