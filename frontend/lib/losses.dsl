@@ -9,6 +9,22 @@ function of_class(label, classes) {
   return select(id >= 0 and id < classes, 1.0, inf - inf)
 }
 
+# For losses, which multiply x by a share: x, but 0 where it is infinite and its share 0, for 0 log 0 is 0.
+function counted(x, share) { return select(share == 0 and is_inf(x), 0, x) }
+
+# For softmax_cross_entropy: of a probability for each class.
+function cross_entropy_of_shares(shifted : T[..., classes], total : T[...],
+                                 label : T[..., classes]) {  # class numbers are integers
+  return sum(label, axis = -1) * total - sum(label * counted(shifted, label), axis = -1)
+}
+
+# For focal_loss: missed^gamma * loss, whose gradient is finite where nothing is missed: with gamma = 0 the loss's, else 0.
+function focused(missed, gamma, loss) {
+  sure = missed == 0
+  weight = select(sure, 1, missed) ^ select(gamma == 0, 1, gamma)
+  return select(gamma == 0, 1, select(sure, 0, weight)) * loss
+}
+
 # Probabilities for classes, of class numbers: 1 - rate for the label, and `rate` spread evenly over all (Szegedy et al. 2016). NaN
 # for a computed label that is no class; in the data of inputs it is an error.
 #   input x : f32[B, 3]
@@ -19,15 +35,17 @@ function smooth_labels(label, classes : int, rate = 0.1, to = f32) {
 }
 
 # -(1 - p)^gamma log p with p = softmax(logits)[label], for class numbers, or for probabilities of labels the mean by them (Lin et
-# al. 2017). Of class numbers that are none as softmax_cross_entropy.
+# al. 2017). Of class numbers that are none as softmax_cross_entropy; other classes may be masked by -inf.
 #   input x : f32[B, 3]
 #   input label : i32[B]
 #   metric loss = mean(focal_loss(x, label))
 function focal_loss(logits : T[..., classes], label, gamma = 2.0) {
-  wanted = label if dtype(label) == T else one_hot(label, classes, T)
-  logs = log_softmax(logits)
-  loss = -sum(wanted * (-expm1(logs)) ^ gamma * logs, axis = -1)
-  return loss if dtype(label) == T else loss * cast(of_class(label, classes), T)
+  if dtype(label) != T {
+    loss = softmax_cross_entropy(logits, label)
+    return focused(-expm1(-loss), gamma, loss)
+  }
+  logs = counted(log_softmax(logits), label)
+  return sum(label * focused(-expm1(logs), gamma, -logs), axis = -1)
 }
 
 # The same of two classes, by element: label is 0 or 1; alpha, none: 1, is the weight of 1, and 1 - alpha that of 0.
@@ -37,7 +55,7 @@ function focal_loss(logits : T[..., classes], label, gamma = 2.0) {
 function sigmoid_focal_loss(logits, label, gamma = 2.0, alpha = none) {
   p = sigmoid(logits)
   missed = label * sigmoid(-logits) + (1 - label) * p
-  loss = missed ^ gamma * sigmoid_cross_entropy(logits, label)
+  loss = focused(missed, gamma, sigmoid_cross_entropy(logits, label))
   if alpha == none { return loss }
   return loss * (label * alpha + (1 - label) * (1 - alpha))
 }
@@ -89,7 +107,7 @@ function quantile_loss(x, y, quantile = 0.5) {
 #   input x : f32[B]
 #   input y : f32[B]
 #   metric loss = mean(poisson_loss(x, y))
-function poisson_loss(x, y) { return exp(x) - x * y }
+function poisson_loss(x, y) { return exp(x) - counted(x, y) * y }
 
 # -log of the normal density of y, of this mean and e^log_variance, by element.
 #   input x : f32[B]

@@ -170,19 +170,14 @@ function softmax_cross_entropy(logits : T[..., classes], label) {
   return total * cast(of_class(label, classes), T) - sum(select(hit, shifted, 0), axis = -1)
 }
 
-# For softmax_cross_entropy: of a probability for each class.
-function cross_entropy_of_shares(shifted : T[..., classes], total : T[...],
-                                 label : T[..., classes]) {  # class numbers are integers
-  return sum(label, axis = -1) * total - sum(label * shifted, axis = -1)
-}
-
 # -label * log(sigmoid(x)) - (1 - label) * log(1 - sigmoid(x)), by element.
 #   input logits : f32[B]
 #   input label : f32[B]
 #   metric loss = mean(sigmoid_cross_entropy(logits, label))
 function sigmoid_cross_entropy(logits : T[...], label : T[...]) {
   above = logits > 0
-  return softplus(select(above, -logits, logits)) + select(above, logits * (1 - label), -logits * label)
+  share = select(above, 1 - label, -label)
+  return softplus(select(above, -logits, logits)) + counted(logits, share) * share
 }
 
 # (x - y)^2, by element.

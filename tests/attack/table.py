@@ -21,6 +21,7 @@ REASONS = {
     "places_along": "reverse", "further": "cumprod", "erfinv_step": "erfinv", "erf_is": "erfinv and normal_quantile",
     "auc": "beside numpy in tests/run/auc.py", "auc_pr": "beside numpy in tests/run/auc.py", "weights_above": "auc", "running_norm": "beside numpy in tests/run/fitted.py",
     "integers": "floor_div and ctc_loss", "of_class": "softmax_cross_entropy", "cross_entropy_of_shares": "softmax_cross_entropy", "class_labels": "ctc_loss",
+    "counted": "softmax_cross_entropy of probabilities", "focused": "focal_loss",
     "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
     "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "covered": "conv_transpose", "between": "upsample", "sum_of_ints": "mixture_of_experts", "nadam_share": "nadam", "root_mean_square": "adafactor",

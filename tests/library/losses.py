@@ -113,6 +113,41 @@ def focal(x, i):
     return -(1 - p) ** 2 * jnp.log(p) + 0 * jnp.sum(x, 1) * p
 
 
+# What torch 2.15 gives, float64, of (1 - p)^gamma * ce with ce = cross_entropy(x, i), p = exp(-ce): values and gradients by gamma.
+# Classes are masked, and p is 1 to the last bit.
+SURE = np.array([[0.5, 1, -np.inf], [3, -np.inf, -np.inf], [1000, 0, -1000], [-np.inf, 2, 1], [1, 2, 3], [-1000, 0, 1000], [0, 0, 0]])
+SURE_LABEL = np.array([0, 0, 0, 1, 2, 2, 1], np.int32)
+TORCH_FOCAL = {
+    2: ([0.3774116008594098, 0, 0, 0.02265805750846733, 0.04567779896788493, 0, 0.4882721282969378],
+        [[-0.5261518218745831, 0.5261518218745831, 0], [0, 0, 0], [0, 0, 0], [0, -0.05258112997756062, 0.05258112997756062],
+         [0.026433659246698573, 0.07185413558997916, -0.09828779483667778], [0, 0, 0],
+         [0.31090552424712736, -0.6218110484942548, 0.31090552424712736]]),
+    1: ([0.6063233081118687, 0, 0, 0.08424904350191412, 0.13644978307788275, 0, 0.7324081924454066],
+        [[-0.616367326252719, 0.616367326252719, 0], [0, 0, 0], [0, 0, 0], [0, -0.13392047412196004, 0.13392047412196004],
+         [0.05455089505267894, 0.14828470674787364, -0.20283560180055266], [0, 0, 0],
+         [0.3442902542964566, -0.6885805085929133, 0.3442902542964566]]),
+    0: ([0.9740769841801067, 0, 0, 0.31326168751822286, 0.4076059644443804, 0, 1.0986122886681098],
+        [[-0.6224593312018546, 0.6224593312018546, 0], [0, 0, 0], [0, 0, 0], [0, -0.2689414213699951, 0.2689414213699951],
+         [0.09003057317038043, 0.24472847105479764, -0.3347590442251782], [0, 0, 0],
+         [0.3333333333333333, -0.6666666666666667, 0.3333333333333333]])}
+# The same of two classes, with binary_cross_entropy_with_logits.
+SURE_BITS = {"x": np.array([[800.0, -800, 95, -95, 1, -1]] * 7), "z": np.array([[1.0, 0, 1, 0, 1, 1]] * 7)}
+TORCH_BITS = {2: ([0, 0, 0, 0, 0.02265805750846733, 0.701868303411385], [0, 0, 0, 0, -0.05258112997756062, -0.7682347231993176]),
+              1: ([0, 0, 0, 0, 0.08424904350191412, 0.9600712226463136], [0, 0, 0, 0, -0.13392047412196004, -0.7926495646234517]),
+              0: ([0, 0, 0, 0, 0.31326168751822286, 1.3132616875182228], [0, 0, 0, 0, -0.2689414213699951, -0.7310585786300049])}
+
+
+def sure(text, data, carried):
+    """Cases of f as torch has it: its values, and its gradients by x."""
+    cases = []
+    for gamma, (value, slope) in carried.items():
+        f = text % gamma
+        for what, numbers in ((f, value), ("gradient(sum(%s), x)" % f, slope)):
+            numbers = np.array([numbers] * 7) if data is SURE_BITS else np.array(numbers)
+            cases.append(Case(what, data, lambda *_, n=numbers: n, gradients=False, note="as torch"))
+    return cases
+
+
 def among_greatest(k):
     """By numpy's stable sort: of equals the first are the greater ones."""
     def run(x, i):
@@ -181,4 +216,17 @@ LOSSES = [
          {"x": rows(13, 5, 3), "w": WORDS, "ends": LENGTHS, "counts": COUNTS}, ctc()),
     Case("ctc_loss(x, w)", {"x": rows(14, 2, 3), "w": WORDS}, ctc(), gradients=False, note="too short for some"),
     Case("ctc_loss(x, w[:, 0:1])", {"x": rows(15, 1, 3), "w": WORDS}, lambda x, w: ctc()(x, w[:, :1]), note="of one step"),
-]
+    Case("softmax_cross_entropy(x, one_hot(i, 3, REAL))", {"x": SURE, "i": SURE_LABEL}, lambda *_: np.array(TORCH_FOCAL[0][0]),
+         gradients=False, note="of masked classes"),
+    Case("gradient(sum(softmax_cross_entropy(x, one_hot(i, 3, REAL))), x)", {"x": SURE, "i": SURE_LABEL},
+         lambda *_: np.array(TORCH_FOCAL[0][1]), gradients=False, note="of masked classes"),
+    Case("softmax_cross_entropy(x, smooth_labels(i, 3, 0.1, REAL))", {"x": SURE[:1].repeat(7, 0), "i": SURE_LABEL * 0},
+         lambda x, i: jnp.full(7, np.inf), gradients=False, note="of masked classes, as torch"),
+    Case("poisson_loss(x, z)", {"x": np.array([-np.inf, -np.inf, 0, 1, 2, 3, 4]), "z": np.array([0.0, 1, 0, 1, 0, 1, 2])},
+         lambda x, z: -special.xlogy(z, jnp.exp(x)) + jnp.exp(x), gradients=False, note="of a rate of 0"),
+    Case("gradient(sum(poisson_loss(x, z)), x)", {"x": np.array([-np.inf, -np.inf, 0, 1, 2, 3, 4]), "z": np.array([0.0, 1, 0, 1, 0, 1, 2])},
+         lambda x, z: jnp.exp(x) - z, gradients=False, note="of a rate of 0"),
+    Case("gradient(sum(kl_divergence(p, q)), q)", {"p": HARD, "q": HARD}, lambda p, q: -p, gradients=False, note="of zeros in both"),
+] + sure("focal_loss(x, i, %g)", {"x": SURE, "i": SURE_LABEL}, TORCH_FOCAL) + sure(
+    "focal_loss(x, one_hot(i, 3, REAL), %g)", {"x": SURE, "i": SURE_LABEL}, TORCH_FOCAL) + sure(
+    "sigmoid_focal_loss(x, z, %g)", SURE_BITS, TORCH_BITS)

@@ -38,7 +38,6 @@ static const struct smooth {
     {"sum_over_batch_size", "sum_over_batch_size(x, z)"},
     {"correct", "select(expand(correct(z, iota(i32[3]))), x, 0)"},
     {"in_top_k", "select(expand(in_top_k(z, iota(i32[3]), 2)), x, 0)"},
-    {"cross_entropy_of_shares", "cross_entropy_of_shares(x, sum(x, axis = 1), z)"},
     {"dropout", "dropout(x, 0.25)"},
 };
 enum { NSMOOTHS = sizeof smooths / sizeof *smooths };

@@ -99,7 +99,7 @@ def judge(case, row, exported, jaxs):
         return "tests/ops/kinks.py is not what kinks.def was made of: %s" % text
     want = [value for _, _, value, _ in case.wanted()]
     other = differ(want, jaxs)
-    if function and whose in ("both", "jax") and other:
+    if function and whose in ("both", "jax", "value") and other:
         return "JAX's own gradient is another: %s" % other
     if function and whose in ("tensorflow", "own") and not other:
         return "it is said to be %s, and is JAX's, too" % whose
