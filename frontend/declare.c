@@ -96,6 +96,19 @@ struct node *variable_now(struct resolver *r, const struct variable *v) {
   return same ? build3(r->g, OP_select, same, m->node, v->node) : NULL;
 }
 
+/* Notes whose first value the variable's, which is `n`, was made of. */
+static void note_start(struct resolver *r, const struct variable *v, const struct node *n) {
+  const struct variable *of = r->start;
+  const struct node *update = graph_find(r->init, arena_printf(r->arena, "%s.update", of->path));
+  const struct node *first = v->masters ? of->unrounded : update->inputs[1];
+  while (n != first && node_is(n, OP_cast)) n = n->inputs[0];
+  struct model_start *start = arena_new(r->arena, struct model_start);
+  *start =
+      (struct model_start){.name = v->path, .of = of->path, .unrounded = v->masters, .computed = n != first};
+  *r->last_start = start;
+  r->last_start = &start->next;
+}
+
 /* Builds the first value in the init graph. */
 static void initialize(struct resolver *r, struct variable *v, const struct expr *value) {
   struct graph *g = r->g;
@@ -104,6 +117,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   r->init->at.want = g->at.want;
   r->declaring = &v->type;
   r->begins_master = v->masters;
+  r->start = NULL;
   r->path = arena_printf(r->arena, "%s.initial", v->path);
   r->init->at.scope = r->path;
   r->init->at.loc = value->loc;
@@ -128,6 +142,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   if (n) {
     if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
     r->init->at.loc = v->loc;
+    if (r->start) note_start(r, v, n);
     v->unrounded = share_of(r->init, v, n);
     n = stored_in(r->init, v, v->unrounded);
     struct node *assign = build_assign(r->init, variable, n);
@@ -138,6 +153,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   }
   r->declaring = NULL;
   r->begins_master = false;
+  r->start = NULL;
   r->g = g;
   r->path = path;
 }

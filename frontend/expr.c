@@ -59,8 +59,10 @@ static struct value eval_name(struct resolver *r, const struct expr *e) {
   const struct node *first = variable && r->g == r->init && v.tensor.graph != r->g
                                  ? graph_find(r->init, arena_printf(r->arena, "%s.update", variable->path))
                                  : NULL;
-  if (node_is(first, OP_assign))
+  if (node_is(first, OP_assign)) {
     v = value_tensor(r, r->begins_master ? variable->unrounded : first->inputs[1], e->loc);
+    r->start = variable;
+  }
   return v;
 }
 

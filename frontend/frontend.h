@@ -41,6 +41,14 @@ struct model_data {
   struct loc loc;
 };
 
+/* A variable whose first value reads that of another one, which was declared before it. */
+struct model_start {
+  struct model_start *next;
+  const char *name, *of;
+  bool unrounded; /* it is as it was before it was rounded to its storage */
+  bool computed;  /* it is not that value, or a cast of it, but something else made of it */
+};
+
 /* What a model says of the strategy it wants; what the words mean is not known here. */
 struct model_setting {
   const char *name;
@@ -68,6 +76,7 @@ struct model {
   int ninputs;
   struct model_data *data;
   int ndata;
+  struct model_start *starts; /* in the order of their declarations */
   /* NULL where the model has no statement for it. */
   struct graph *init, *train, *eval, *predict;
   /* Losses and metrics of evaluation, in the order of the model's text. */

@@ -118,6 +118,7 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
 
   struct model *model = r->model = arena_new(a, struct model);
   model->name = def->name;
+  r->last_start = &model->starts;
   list_files(r, source);
   effects_begin(r);
   r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);

@@ -155,7 +155,9 @@ struct resolver {
   const char *path;             /* of the binding being evaluated */
   const struct type *declaring; /* the type of the variable whose initializer runs, or NULL */
   bool begins_master;           /* that is a master's: it begins with what has not been rounded */
-  struct variable *updating;    /* the variable whose optimizer runs, or NULL */
+  const struct variable *start; /* whose first value the initializer has read last, or NULL */
+  struct model_start **last_start;
+  struct variable *updating; /* the variable whose optimizer runs, or NULL */
   struct node *gradient;
   const struct value *variables_trained, *gradients; /* lists of all that its chain trains */
   struct node *when;              /* what optimizers assign is assigned where this is true; NULL: always */

@@ -9,6 +9,7 @@
 #include "session/names.h"
 #include "session/parameters.h"
 #include "session/run.h"
+#include "session/starts.h"
 #include "session/strategy.h"
 #include "session/words.h"
 
@@ -423,10 +424,14 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
     if (status) return status;
     count = store_model_variables(s->store, s->call, &all);
   }
+  struct map loaded = map_make(s->call);
   for (int i = 0; i < count; i++) {
     if (!checkpoint_find(c, all[i].name)) continue; /* it starts anew */
     if (!model_variable_restore(s->store, &all[i], c)) return session_device_failed(s);
+    map_put(&loaded, all[i].name, (void *)(uintptr_t)c);
   }
+  status = anew.count ? session_starts(s, &loaded, path) : DGC_OK;
+  if (status) return status;
   return store_spread(s->store) ? DGC_OK : session_device_failed(s);
 }
 
@@ -472,6 +477,8 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     arena_destroy(before.kept.arena);
     if (saved.ours) words_restore(s, c, false);
     s->position = saved.position;
+    s->lacks_at = saved.position.step;
+    s->lacks = arena_strdup(s->arena, path);
     s->best = saved.best;
     s->restored = true;
     make_own(s, path);

@@ -7,6 +7,7 @@
 #include "session/model.h"
 #include "session/names.h"
 #include "session/run.h"
+#include "session/starts.h"
 
 #include "ir/graph/graph.h"
 #include "ir/ops/op_id.h"
@@ -202,7 +203,9 @@ enum dgc_status session_init_from(struct dgc_session *s) {
     return DGC_OK;
   }
   for (int i = 0; i < files->count && !status; i++) status = load_file(s, files->items[i], &loaded);
+  if (!status) status = session_starts(s, &loaded, "init-from");
   if (status) return status;
+  if (!store_spread(s->store)) return session_device_failed(s);
   say_rest(s, &loaded);
   s->seeds = arena_printf(s->arena, "%016llx", (unsigned long long)digest(&loaded));
   return DGC_OK;

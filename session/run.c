@@ -466,8 +466,32 @@ enum dgc_status session_init(struct dgc_session *s) {
   return DGC_OK;
 }
 
+/* What training keeps begins anew where a checkpoint does not hold it; what evaluation or prediction reads of that, as
+ * an average in the place of its variable, has to be there, or made by a training that goes on. */
+static enum dgc_status check_values(struct dgc_session *s, enum entry_kind kind) {
+  const struct graph *g = entry_source(s, kind);
+  const char *of = NULL;
+  bool trains = s->trained && !s->evaluates;
+  if ((kind != ENTRY_EVAL && kind != ENTRY_PREDICT) || trains || s->position.step != s->lacks_at)
+    return DGC_OK;
+  for (int i = 0; i < s->anew.count; i++) {
+    const struct node *n = graph_find(g, s->anew.items[i]);
+    const char *slot = node_is(n, OP_variable) ? node_string_or(n, ATTR_slot, NULL) : NULL;
+    if (!slot) continue;
+    session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", s->lacks, n->name,
+                 s->model->name);
+    of = slot;
+  }
+  if (!of) return DGC_OK;
+  diag_help(&s->diags, LOC_NONE,
+            "%s reads it in the place of %s: a training from this file, by --init-from or --resume, makes it",
+            entry_names[kind], of);
+  return DGC_MISMATCH;
+}
+
 enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind) {
   enum dgc_status status = session_need(s, kind);
+  if (!status) status = check_values(s, kind);
   if (!status) status = session_open(s);
   if (!status) status = session_init(s);
   return status;

@@ -27,6 +27,7 @@
  *   trace, trace_summary  what runs took, as a file; what such a file says
  *   names                 of variables in files that call them otherwise
  *   words, parameters     vocabularies of inputs, and what --set gives the model, in checkpoints
+ *   starts                variables that begin as others do, which were loaded
  *   variables, checkpoint the values of variables, for the caller and in files
  *   init_from             first values, out of such files
  *   rows                  arrays and functions of the caller, in place of files
@@ -190,7 +191,9 @@ struct dgc_session {
   bool initialised;       /* the variables hold values */
   struct kept kept;       /* or these are to be theirs */
   struct list part_names; /* that dgc_output has handed out */
-  struct list anew;       /* variables that the checkpoint restored last does not hold */
+  struct list anew;       /* variables that the checkpoint restored last does not hold, */
+  const char *lacks;      /* which is this file, */
+  int64_t lacks_at;       /* of this step */
   struct list left_out;   /* what it holds beside variables of the model */
   struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
   struct used_file *used_files;

@@ -33,6 +33,8 @@ def save(path, tensors, texts={}):
     open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
 a, b = ("F32", "<f", 0.75), ("F32", "<f", -0.25)
 save("half.safetensors", {"a": a})
+save("target.safetensors", {"a": a, "b": b, "target": a})
+save("fine.safetensors", {"a": ("F32", "<f", 0.7510001), "b": b})
 save("slot.safetensors", {"a": a, "b": b, "a.momentum.velocity": a})
 for step in (-5, 0, 7, 2**62 + 1, 2**63 - 1):
     save("step%d.safetensors" % step, {"a": a, "b": b, "step": ("I64", "<q", step)})
@@ -82,6 +84,47 @@ shows err a.adam.m
 # Weights are needed.
 expect 4 'without b' "$dgc" eval line.dsl $data --checkpoint half.safetensors
 shows err 'variable b of model line is missing'
+
+# An average of what was loaded begins as that does, and is needed where it is read in the variable's place.
+cat >average.dsl <<'MODEL'
+model line() {
+  input x : f32[B]
+  input y : f32[B]
+  var a : f32 = normal()
+  var b : f32 = normal()
+  state target : f32 = a
+  p = a * x + b
+  train mean(square(p - y)) with [sgd(0.0), average(0.5)]
+  predict p = p
+}
+MODEL
+for how in --init-from --resume=; do
+  for devices in cpu:0 cpu:0-1; do
+    file=weights.safetensors
+    [ $how = --init-from ] || file=target.safetensors
+    [ $how = --init-from ] && set -- $how $file || set -- $how$file
+    expect 0 "average, $*, $devices" "$dgc" train average.dsl $data "$@" --steps 1 --quiet --overwrite --devices $devices --checkpoint m.safetensors
+    expect 0 weights "$dgc" weights m.safetensors
+    for line in 'a.average.mean : f32[]  min 0.75' 'b.average.mean : f32[]  min -0.25' 'target : f32[]  min 0.75'; do shows out "$line"; done
+    expect 0 'eval of its average' "$dgc" eval average.dsl $data --checkpoint m.safetensors
+    shows out 'loss 0.40625'
+  done
+done
+for verb in eval predict; do
+  expect 4 "$verb without the average" "$dgc" $verb average.dsl $data --checkpoint target.safetensors
+  shows err 'target.safetensors: variable a.average.mean of model line is missing'
+  shows err 'target.safetensors: variable b.average.mean of model line is missing'
+  empty out
+done
+# What is read by no prediction may be missing, and what is computed of a first value is told.
+sed 's/sgd(0.0), average(0.5)/master(), sgd(0.0)/; s/= normal()/= normal() storage(bf16)/; s/predict p = p/predict p = a * x/' average.dsl >master.dsl
+expect 0 'without the master' "$dgc" predict master.dsl $data --checkpoint target.safetensors
+expect 0 'a master' "$dgc" train master.dsl $data --init-from fine.safetensors --steps 1 --quiet --overwrite --checkpoint m.safetensors
+expect 0 weights "$dgc" weights m.safetensors
+shows out 'a.master.value : f32[]  min 0.7510001'
+sed 's/: f32 = a/: f32 = 2 * a/' average.dsl >twice.dsl
+expect 0 'computed' "$dgc" train twice.dsl $data --init-from weights.safetensors --steps 1 --quiet
+shows err "warning: target begins with what is computed of the model's first value of a, not of that in init-from"
 
 # Steps that cannot have been done are refused, and everything else stays.
 for step in 0 7; do
