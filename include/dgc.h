@@ -6,7 +6,8 @@
  *   if (dgc_load(s, "digits.dsl") || dgc_train(s)) fprintf(stderr, "%s", dgc_message(s));
  *   dgc_destroy(s);
  *
- * There is no global state: sessions are independent, and each may be used by one thread at a time. A session
+ * There is no global state: sessions are independent, and each may be used by one thread at a time. One that has run
+ * something belongs to its process: in another that is forked from it, its calls are DGC_USAGE. A session
  * holds one model, its variables and its compiled plans. Calls return a status; dgc_message says what was wrong.
  * The library installs no handlers of signals, and its own threads block them all. A handler that may run on a thread
  * while that is in a call must be installed with SA_ONSTACK, and the thread have an alternate stack: matrix products

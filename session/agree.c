@@ -89,7 +89,8 @@ static enum dgc_status agree(struct dgc_session *s, const char *facts) {
 
 enum dgc_status agree_on_build(struct dgc_session *s) {
   if (!s->transport) return DGC_OK;
-  return agree(s, arena_printf(s->call, "begins\nis dgc %s\nis built so:\n%s", dgc_version(), dgc_build()));
+  return agree(s, arena_printf(s->call, "begins\nhas --init-from %d times\nis dgc %s\nis built so:\n%s",
+                               s->options.init_from.count, dgc_version(), dgc_build()));
 }
 
 /* One character per device: '1' if the process knows it to be simulated. */
@@ -127,7 +128,24 @@ static void add_column(struct dgc_session *s, struct str *facts, const struct co
              (unsigned long long)xxh64_end(&h));
 }
 
-enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *ds) {
+/* All columns, and where a process has all of their rows, what these are: a checksum of some of them. */
+static bool add_data(struct dgc_session *s, struct str *facts, const struct dataset *ds) {
+  uint64_t sum;
+  bool all;
+  if (!dataset_sample(ds, &sum, &all, &s->diags)) return false;
+  for (int i = 0; i < ds->ncolumns; i++) add_column(s, facts, &ds->columns[i]);
+  if (all) str_printf(facts, "has rows whose checksum is %016llx\n", (unsigned long long)sum);
+  return true;
+}
+
+enum dgc_status agree_on_evaluation(struct dgc_session *s, const struct dataset *ds) {
+  if (!s->transport) return DGC_OK;
+  struct str facts = str_make(s->call);
+  str_put(&facts, "evaluates\n");
+  return add_data(s, &facts, ds) ? agree(s, facts.data) : session_unread(s);
+}
+
+enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *ds, bool tested) {
   if (!s->transport) return DGC_OK;
   const struct options *o = &s->options;
   const struct position *p = &s->position;
@@ -146,8 +164,8 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
   if (s->free)
     str_printf(&facts, "takes batches as they come, %lld beside another's\n", (long long)s->free_bound);
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");
-  for (int i = 0; i < ds->ncolumns; i++) add_column(s, &facts, &ds->columns[i]);
-  return agree(s, facts.data);
+  str_printf(&facts, "has %s to evaluate on\n", tested ? "data" : "no data");
+  return add_data(s, &facts, ds) ? agree(s, facts.data) : session_unread(s);
 }
 
 /* Lines are numbered from 1. */

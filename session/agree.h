@@ -22,7 +22,9 @@ enum dgc_status tell_simulated(struct dgc_session *s);
 enum dgc_status agree_on_checkpoint(struct dgc_session *s, const struct position *p);
 
 struct dataset;
-/* What is trained on, from where, and until when. */
-enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *ds);
+/* What is trained on, from where, and until when; `tested`: there is data to evaluate on. */
+enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *ds, bool tested);
+/* What is evaluated on. */
+enum dgc_status agree_on_evaluation(struct dgc_session *s, const struct dataset *ds);
 
 #endif

@@ -183,6 +183,7 @@ enum dgc_status session_save_end(struct dgc_session *s, const char *path) {
 }
 
 static enum dgc_status save(struct dgc_session *s, const char *path) {
+  if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
   enum dgc_status status = session_may_write(s, "the file to save to", path);
   if (!status) status = session_open(s);
   if (!status) status = session_init(s);

@@ -33,7 +33,7 @@ struct dgc_session *dgc_create(void) {
 }
 
 void dgc_destroy(struct dgc_session *s) {
-  if (!s) return;
+  if (!s || session_forked(s)) return; /* what it waits for would never come */
   session_close(s);
   arena_destroy(s->building);
   arena_destroy(s->text);

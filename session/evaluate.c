@@ -2,6 +2,7 @@
 /* Evaluation over files. */
 #include "session/evaluate.h"
 
+#include "session/agree.h"
 #include "session/data.h"
 #include "session/metrics.h"
 #include "session/strategy.h"
@@ -12,6 +13,12 @@ enum dgc_status session_test_data(struct dgc_session *s, bool often, struct data
   *data = NULL;
   if (!entry_there(s, ENTRY_EVAL)) return DGC_OK;
   return often ? session_data(s, DATA_EVAL, true, data) : session_data_in_files(s, DATA_EVAL, true, data);
+}
+
+enum dgc_status session_agree_to_train(struct dgc_session *s, const struct dataset *data) {
+  bool tested;
+  enum dgc_status status = session_has_data(s, DATA_EVAL, &tested);
+  return status ? status : agree_on_training(s, data, tested);
 }
 
 static void finish_metrics(struct dgc_session *s, const struct totals *t, const struct dgc_metric **metrics,
@@ -58,6 +65,7 @@ static enum dgc_status open_evaluation(struct dgc_session *s, struct dataset **d
   if (!status) status = session_data(s, DATA_EVAL, false, data);
   if (!status) session_note_rows(s, DATA_EVAL, *data);
   if (!status) status = session_ready(s, ENTRY_EVAL);
+  if (!status) status = agree_on_evaluation(s, *data);
   return status ? status : session_takes_all(s, ENTRY_EVAL, (*data)->rows);
 }
 

@@ -13,5 +13,7 @@ enum dgc_status session_test_data(struct dgc_session *s, bool often, struct data
 /* The model's metrics over all of it. DGC_STOPPED, and nothing is reported, where dgc_stop was called, which is still
  * to be answered; where tasks are processes, that does not end it. Names live as long as the model. */
 enum dgc_status session_evaluate(struct dgc_session *s, const struct dataset *data, struct dgc_metric *out);
+/* Tasks of a cluster train alike, and have data to evaluate on or not: see agree.h. */
+enum dgc_status session_agree_to_train(struct dgc_session *s, const struct dataset *data);
 
 #endif

@@ -25,6 +25,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* --- devices --- */
 
@@ -232,6 +233,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   if (!status) status = settle_hosts(s);
   if (!status) status = session_check_modules(s);
   if (status) return status;
+  s->process = getpid();
   if (!s->engines)
     s->engines =
         engines_open_task(&s->target, (const struct backend *[]){chosen, NULL}, s->transport, &s->diags);

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- calls --- */
 
@@ -15,7 +16,15 @@ static void fresh_call(struct dgc_session *s) {
   s->message = "";
 }
 
+bool session_forked(const struct dgc_session *s) { return s->process && s->process != getpid(); }
+
 bool session_begin(struct dgc_session *s, struct call *c) {
+  if (session_forked(s)) {
+    s->message =
+        "error: the session has run in the process that this one was forked from, and its threads and "
+        "devices are there: make another session here\n";
+    return false;
+  }
   if (s->calls && !s->listening) {
     s->message = "error: the session is called while it runs a call; only on_progress may do so\n";
     return false;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training over files. */
-#include "session/agree.h"
 #include "session/batches.h"
 #include "session/best.h"
 #include "session/checkpoint.h"
@@ -579,7 +578,7 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status && !t.data)
     status = session_data(s, DATA_TRAIN, false, &t.data); /* whose words are those of the test data too */
   if (!status) status = open_test(&t);
-  if (!status) status = agree_on_training(s, t.data);
+  if (!status) status = session_agree_to_train(s, t.data);
   if (!status) status = trace_open(s);
   if (!status) status = train_over(&t);
   arena_unguard(&guard);

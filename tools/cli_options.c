@@ -314,6 +314,8 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
   if (wants && !value && *i + 1 < argc && (!optional || (argv[*i + 1][0] != '-' && c->nwords)))
     value = argv[++*i];
   if (wants && !value && !optional) return cli_usage(c, "--%.*s needs a value: %s", (int)len, name, wants);
+  if (value && !*value && own && own->use != DGC_NO_FILE)
+    return cli_usage(c, "--%.*s wants a name, and this one is empty: %s", (int)len, name, wants);
   note_given(c, own ? own->name : library.name, value);
   if (own) return set_own(c, own, value);
   c->one_model |= strcmp(library.name, "model") == 0;

@@ -110,10 +110,11 @@ static const struct verb *verb_train(void) {
   return train;
 }
 
-/* What files it wrote on its way, and which it went on from, is its own matter, and where it ended is known. */
+/* What files it wrote on its way, and which it went on from, is its own matter, and where it ended is known. A plugin
+ * is code: whoever checks another's receipt names it himself. */
 static bool is_left_out(const char *argument) {
-  static const char *const names[] = {"checkpoint-every", "log-every", "resume", "epochs", "steps",
-                                      "overwrite",        "json",      "quiet"};
+  static const char *const names[] = {"checkpoint-every", "log-every", "resume", "epochs",     "steps",
+                                      "overwrite",        "json",      "quiet",  "pjrt-plugin"};
   size_t len = strcspn(argument + 2, "=");
   struct cli_option o;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -117,6 +117,8 @@ static bool open_temp(struct atomic_file *f, struct arena *a, const struct stat 
   char folder[PATH_MAX];
   folder_of(f->target, folder, sizeof folder);
   next_name(f, a);
+  const char *slash = strrchr(f->temp, '/');
+  if (strlen(slash ? slash + 1 : f->temp) > NAME_MAX) return errno = ENAMETOOLONG, fail(f, "write", d);
   if (access("/proc/self/fd", X_OK) == 0) f->fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   f->unnamed = f->fd >= 0;
   if (f->unnamed) lock_temp(f);
@@ -149,6 +151,35 @@ static bool open_special(struct atomic_file *f, const char *path) {
   return flags >= 0 && fcntl(f->fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
 }
 
+/* Where links lead, to a file that is not there; as realpath gives it for one that is. NULL: they lead nowhere. */
+static const char *end_of_links(struct arena *a, const char *path) {
+  enum { MOST = 40 };
+  char to[PATH_MAX];
+  for (int i = 0; i < MOST; i++) {
+    ssize_t len = readlink(path, to, sizeof to - 1);
+    if (len < 0) return errno == EINVAL || errno == ENOENT ? path : NULL;
+    to[len] = 0;
+    const char *slash = *to == '/' ? NULL : strrchr(path, '/');
+    path = arena_printf(a, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, to);
+  }
+  errno = ELOOP;
+  return NULL;
+}
+
+/* A file that is mounted on its own cannot be replaced, whatever its permissions are. */
+static bool is_mounted(const char *path) {
+  struct statx s;
+  return statx(AT_FDCWD, path, 0, STATX_TYPE, &s) == 0 && (s.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) &&
+         (s.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+static bool open_new(struct atomic_file *f, struct arena *a, struct diags *d) {
+  const char *end = *f->path ? end_of_links(a, f->path) : NULL;
+  if (!end) return fail(f, "write", d);
+  f->target = end;
+  return open_temp(f, a, NULL, d);
+}
+
 bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struct diags *d) {
   *f = (struct atomic_file){.fd = -1, .path = arena_strdup(a, path), .buffer = arena_alloc(a, BUFFER)};
   f->target = f->path;
@@ -158,12 +189,17 @@ bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struc
     return f->fd >= 0 || fail(f, "write to", d);
   }
   struct stat st;
-  if (stat(path, &st) != 0) return errno == ENOENT ? open_temp(f, a, NULL, d) : fail(f, "write", d);
+  if (stat(path, &st) != 0) return errno == ENOENT ? open_new(f, a, d) : fail(f, "write", d);
   if (S_ISDIR(st.st_mode)) return errno = EISDIR, fail(f, "write", d);
   if (!S_ISREG(st.st_mode)) {
     return open_special(f, path) || fail(f, "write", d);
   }
   if (access(path, W_OK) != 0) return fail(f, "replace", d);
+  if (is_mounted(path)) {
+    fail((errno = EBUSY, f), "replace", d);
+    diag_help(d, LOC_NONE, "a file system is mounted there, of this file alone: mount its folder");
+    return false;
+  }
   char real[PATH_MAX]; /* a link stays a link */
   if (!realpath(path, real)) return fail(f, "write", d);
   f->target = arena_strdup(a, real);

@@ -231,6 +231,17 @@ EOF
 differs 'other rows' --rows 0:500
 shows err '/job:worker/task:1 on '
 shows err ' has 500 rows of image, each u8[28,28], and /job:worker/task:0 on '
+differs 'first values from a file' --init-from hash.safetensors
+shows err ' has --init-from 1 times, and '
+printf '%s\n' 'model line {' '  input x : f32[B, 2]' '  var w : f32[2, 1] = ones()' '  train mean(square(x @ w)) with sgd()' '}' >line.dsl
+seq 32 | awk '{ print $1 / 9 "," 3 }' >a.csv
+seq 32 | awk '{ print $1 / 9 "," 4 }' >b.csv
+line="train line.dsl --batch 8 --eval-rows 0:8 --quiet --data x"
+expect 2 'as many other rows' $bounded mpirun -n 1 "$dgc" $line=a.csv : -n 1 "$dgc" $line=b.csv
+shows err ' has rows whose checksum is '
+expect 2 'nothing to evaluate on' $bounded mpirun -n 1 "$dgc" $line=a.csv : -n 1 "$dgc" train line.dsl --batch 8 --quiet --data x=a.csv
+shows err 'task:1 on '
+shows err ' has no data to evaluate on, and '
 differs 'another end' --steps 6
 shows err ' ends with step 6, and '
 differs 'another beginning' --resume=hash.safetensors --steps 7

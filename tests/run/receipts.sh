@@ -51,6 +51,11 @@ expect 0 'all of it' "$dgc" verify --receipt b.json
 expect 0 'one that patience ends' $train --epochs 40 --set rate=0.05 --patience 2 --eval-every 3 --receipt p.json
 expect 0 'and again' "$dgc" verify --receipt p.json
 
+# A plugin is code, which the reader of a receipt names himself.
+sed 's|"--devices=cpu:0-1"|"--devices=pjrt:0","--pjrt-plugin=./plugin.so"|' a.json >plugin.json
+expect 3 'a plugin' "$dgc" verify --receipt plugin.json
+shows err 'pjrt devices are those of a PJRT plugin, and none is named'
+
 # What is not as it was is told.
 expect 4 'another seed' "$dgc" verify --receipt a.json --seed 6
 shows err 'error: the seed differs from what it was'

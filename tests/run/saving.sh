@@ -20,6 +20,31 @@ injected() {
     same whole.safetensors slow.safetensors
   done
 
+  # A name that cannot be had is told before anything is trained, and a link that leads to no file yet stays one.
+  mkdir there
+  ln -s there/linked.safetensors link.safetensors
+  expect 0 'a link' "$dgc" $(digits link.safetensors) --epochs 4 --quiet
+  same whole.safetensors there/linked.safetensors
+  [ -L link.safetensors ] && pass || fail 'the link is a file now'
+  ln -s nowhere/a.safetensors lost.safetensors
+  ln -s round.safetensors round.safetensors
+  long=$(printf '%0238d' 0).safetensors
+  for name in lost.safetensors round.safetensors "$long"; do
+    expect 3 "$name" "$dgc" $(digits "$name") --epochs 1000000 --quiet
+    grep -q '^error: cannot write' err && pass || fail "$(cat err)"
+  done
+  for option in checkpoint keep-best receipt trace log log-dir; do
+    expect 2 "--$option of no name" "$dgc" $(digits d.safetensors) --$option '' --epochs 1000000 --quiet
+    grep -q 'name.* is empty' err && pass || fail "$(cat err)"
+  done
+  # One that is mounted on its own, as containers have it.
+  touch mounted.safetensors file
+  if mount --bind file mounted.safetensors 2>/dev/null; then
+    expect 3 'a mounted file' "$dgc" $(digits mounted.safetensors) --overwrite --epochs 1000000 --quiet
+    shows err 'mount its folder'
+    umount mounted.safetensors
+  fi
+
   # The first save never ends, and training goes on all the same.
   env LD_PRELOAD="$inject" DGC_INJECT=fsync:1:hang "$dgc" $(digits hangs.safetensors) --epochs 1000000 >out 2>err &
   job=$!

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -237,6 +238,42 @@ static void misuse(void **state) {
 }
 
 /* Class numbers of the caller's are checked as those in files. */
+/* Without a model there is nothing to save, also where loading one has failed. */
+static void nothing_to_save(void **state) {
+  (void)state;
+  struct dgc_session *s = dgc_create();
+  assert_non_null(s);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(dgc_save(s, "nothing.safetensors"), DGC_USAGE);
+    assert_non_null(strstr(dgc_message(s), "no model has been loaded"));
+    assert_int_equal(dgc_load_text(s, "m", "model", 5), DGC_INPUT);
+  }
+  assert_int_equal(access("nothing.safetensors", F_OK), -1);
+  dgc_destroy(s);
+}
+
+/* What a session has started is not in a process that is forked later: it says so, and waits for nothing. */
+static void forked(void **state) {
+  (void)state;
+  struct dgc_session *s = open_with("cpu:0-1", "2"), *idle = open_with("cpu:0", "1");
+  assert_int_equal(dgc_set(s, "threads", "2"), DGC_OK);
+  assert_int_equal(run(s, "train", ROWS, NULL), DGC_OK);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    alarm(60);
+    bool told = run(s, "train", ROWS, NULL) == DGC_USAGE && strstr(dgc_message(s), "forked");
+    dgc_destroy(s);
+    _exit(told && dgc_step(idle) == 0 && dgc_set(idle, "steps", "1") == DGC_OK ? 0 : 1);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_int_equal(run(s, "train", ROWS, NULL), DGC_OK);
+  dgc_destroy(s);
+  dgc_destroy(idle);
+}
+
 static void classes(void **state) {
   (void)state;
   static const char text[] = "model m() {\n"
@@ -444,6 +481,7 @@ int main(void) {
       cmocka_unit_test(classes),         cmocka_unit_test(sessions_in_threads),
       cmocka_unit_test(files_of_a_text), cmocka_unit_test(one_file),
       cmocka_unit_test(another_batch),   cmocka_unit_test(evaluation_data),
+      cmocka_unit_test(nothing_to_save), cmocka_unit_test(forked),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }
