@@ -114,6 +114,8 @@ class Model:
 
     def _call(self, function, *arguments):
         """Signals wait: the library's products keep numbers below the stack pointer, where a handler's frame would be."""
+        if function != lib.dgc_load_text and any(isinstance(a, bytes) and 0 in a for a in arguments):
+            raise ValueError("a name or value has a NUL character, where it would end")
         with self._lock:
             self._raised = None
             self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -458,6 +458,9 @@ bool read_csv(struct reader *r) {
                   .signs = r->floats};
   struct line line;
   if (!next_line(&c, &line)) return reader_fail(r, "it has no lines");
+  size_t length = (size_t)(line.end - line.p);
+  if (memchr(line.p, '\r', length) && !memchr(line.p, '"', length))
+    return reader_fail(r, "its lines end with carriage returns alone; make them line feeds: tr '\\r' '\\n'");
   bool header = false;
   const char *member = split_kind(&c, r->member);
   if (!read_first_line(&c, member, line, &header)) return false;

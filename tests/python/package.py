@@ -282,6 +282,9 @@ def test_refusals(folder):
     refused(dgc.InputError, "nowhere.dsl", dgc.load, folder / "nowhere.dsl")
     refused(dgc.UsageError, "did you mean 'batch'", dgc.compile, MODEL, batches=3)
     m = model()
+    refused(ValueError, "a NUL character", m.save, str(folder / "nul\0zzz"))
+    refused(ValueError, "a NUL character", dgc.load, "m.dsl\0zzz")
+    check(not (folder / "nul").exists(), "a name that ends at NUL")
     refused(dgc.UsageError, "--trace and --checkpoint both name", model().train, {"image": image, "label": label}, checkpoint=folder / "two",
             trace=folder / "two")
     refused(dgc.InputError, "the array of image has 3", m.train, {"image": image[:3], "label": label})

@@ -221,6 +221,7 @@ static void csv(void **state) {
                   "line 2, column 2: -1e309 is larger than any f64");
   assert_mentions(show_text(w, "b.csv", "b.csv:1:optional", "1e400,2\n3,4\n"),
                   "line 1, column 1: 1e400 is larger than any f64");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "1,2\r3,4\r"), "its lines end with carriage returns alone");
   assert_string_equal(show_text(w, "b.csv", "b.csv:2", "x,1\ny,2\n"), "2 x i32[]: 1 2");
   assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n1,2\n3\n"),
                   "line 3 has fewer cells than the first line's 2");
