@@ -235,9 +235,9 @@ DGC_API int64_t dgc_step(const struct dgc_session *s);
 /* The best that the metric to watch has been in this training, with what came before its checkpoint, and the step
  * behind which that was. False: nothing was evaluated. */
 DGC_API bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step);
-/* First values out of the files of the option init-from, for what fits: notes tell what does not. dgc_train does
- * so, too, if it has not been done, and the notes come at its end. Nothing where there are no such files; none are
- * read where a checkpoint has been restored. DGC_MISMATCH if nothing of a file fits. */
+/* First values out of the files of the option init-from, for what fits: notes tell what does not. None are read where a
+ * checkpoint has been restored: what starts anew beside that is told. dgc_train does so, too, if it has not been done,
+ * and the notes come at its end. DGC_MISMATCH if nothing of a file fits. */
 DGC_API enum dgc_status dgc_begin(struct dgc_session *s);
 /* Reads the data of each entry, as it would run over it, and runs nothing: what is wrong with its files' headers,
  * shapes and types is an error, and so are integers beyond those that the model expects, numbers that do not fit into

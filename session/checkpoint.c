@@ -382,6 +382,7 @@ void session_say_left_out(struct dgc_session *s) {
   enum { SHOWN = 8 };
   struct str text = str_make(s->call);
   int count = s->left_out.count;
+  session_say_anew(s);
   if (!s->restored || !count || !s->options.checkpoint) return;
   for (int i = 0; i < count && i < SHOWN; i++)
     str_printf(&text, "%s%s", i ? ", " : "", (const char *)s->left_out.items[i]);
@@ -418,6 +419,7 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
   if (!status && !fits) names_help(s, c, all, count);
   if (status || !fits) return status ? status : DGC_MISMATCH;
   s->anew = anew;
+  s->anew_told = false;
   note_left_out(s, c, all, count);
   if (anew.count) { /* whatever they are by now */
     s->initialised = false;

@@ -25,7 +25,7 @@ void checkpoint_print_texts(struct str *out, bool json, const struct checkpoint 
 /* Before the first step of a training: an error if the option checkpoint or keep-best cannot be written, or would
  * replace a file that the session has neither read nor written, nor the training that it goes on with. */
 enum dgc_status session_may_save(struct dgc_session *s);
-/* Before a training goes on: what the file has that will not be saved again. Once. */
+/* Before a training goes on, once: what starts anew, and what the file has that will not be saved again. */
 void session_say_left_out(struct dgc_session *s);
 
 #endif

@@ -213,6 +213,7 @@ enum dgc_status session_init_from(struct dgc_session *s) {
 
 static enum dgc_status begin(struct dgc_session *s) {
   enum dgc_status status = session_alone(s);
+  if (!status) session_say_anew(s);
   if (status || !s->options.init_from.count) return status;
   status = session_ready(s, ENTRY_TRAIN);
   return status ? status : session_init_from(s);

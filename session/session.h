@@ -194,10 +194,11 @@ struct dgc_session {
   struct kept kept;       /* or these are to be theirs */
   struct list part_names; /* that dgc_output has handed out */
   struct list anew;       /* variables that the checkpoint restored last does not hold, */
-  const char *lacks;      /* which is this file, */
-  int64_t lacks_at;       /* of this step */
-  struct list left_out;   /* what it holds beside variables of the model */
-  struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
+  bool anew_told;
+  const char *lacks;     /* which is this file, */
+  int64_t lacks_at;      /* of this step */
+  struct list left_out;  /* what it holds beside variables of the model */
+  struct list own_files; /* checkpoints that hold what the session has, or had: by their real paths */
   struct used_file *used_files;
   int nused_files;
   struct checkpoint_writer *writer; /* NULL until something is saved */

@@ -6,6 +6,8 @@
 #include "session/model.h"
 #include "session/run.h"
 
+#include "ir/graph/graph.h"
+#include "ir/ops/op_id.h"
 #include "runtime/checkpoint.h"
 #include "runtime/data/reader.h"
 #include "runtime/model_variable.h"
@@ -61,4 +63,60 @@ enum dgc_status session_starts(struct dgc_session *s, const struct map *loaded, 
                    v->name, of->name, path);
   }
   return status;
+}
+
+/* --- what an optimizer keeps, and a file does not hold --- */
+
+/* Whether what training makes of the variable is computed of `step`, as by a correction of first steps. */
+static bool counts_steps(struct dgc_session *s, const char *variable) {
+  const struct graph *g = entry_source(s, ENTRY_TRAIN);
+  bool *counts = arena_new_array(s->call, g->count, bool);
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    counts[n->id] = n->op == OP_variable && strcmp(n->name, STEP_VARIABLE) == 0;
+    for (int k = 0; k < n->ninputs; k++) counts[n->id] |= counts[n->inputs[k]->id];
+  }
+  for (int i = 0; i < g->noutputs; i++) {
+    const struct node *n = g->outputs[i].node;
+    if (g->outputs[i].role == OUTPUT_UPDATE && counts[n->id] && node_is(n->inputs[0], OP_variable) &&
+        strcmp(n->inputs[0]->name, variable) == 0)
+      return true;
+  }
+  return false;
+}
+
+static bool begins_as_variable(const struct dgc_session *s, const char *name) {
+  for (const struct model_start *start = s->model->starts; start; start = start->next)
+    if (strcmp(start->name, name) == 0) return !start->computed;
+  return false;
+}
+
+static bool is_behind(struct dgc_session *s, const char *name) {
+  const struct node *n = graph_find(entry_source(s, ENTRY_TRAIN), name);
+  const char *of = node_is(n, OP_variable) ? node_string_or(n, ATTR_slot, NULL) : NULL;
+  return s->position.step > 0 && of && !begins_as_variable(s, name) && counts_steps(s, of);
+}
+
+void session_say_anew(struct dgc_session *s) {
+  enum { SHOWN = 4 };
+  struct str names = str_make(s->call);
+  int count = s->anew.count;
+  bool behind = false;
+  if (!s->restored || s->anew_told || !count || !entry_there(s, ENTRY_TRAIN)) return;
+  s->anew_told = true;
+  for (int i = 0; i < count && i < SHOWN; i++) str_printf(&names, "%s%s", i ? ", " : "", s->anew.items[i]);
+  for (int i = 0; i < count && !behind; i++) behind = is_behind(s, s->anew.items[i]);
+  if (count > SHOWN) str_printf(&names, " and %d more", count - SHOWN);
+  if (!behind) {
+    diag_note(&s->diags, LOC_NONE, "these start anew, as they are not in the file: %s", names.data);
+    return;
+  }
+  diag_warning(&s->diags, LOC_NONE,
+               "these start anew, as they are not in the file, and `step` goes on from %lld: %s",
+               (long long)s->position.step, names.data);
+  diag_help(
+      &s->diags, LOC_NONE,
+      "an optimizer that corrects its first steps by `step`, as adam, takes these several times too large: "
+      "--init-from %s starts all of them anew, `step` too",
+      s->lacks);
 }

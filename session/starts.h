@@ -12,4 +12,8 @@
  * the first value of such a variable otherwise and is not made again. Copies are not spread yet. */
 enum dgc_status session_starts(struct dgc_session *s, const struct map *loaded, const char *path);
 
+/* Tells once what the checkpoint does not hold and starts anew where a training goes on from it: a warning where
+ * optimizers count steps that this had no part in. */
+void session_say_anew(struct dgc_session *s);
+
 #endif

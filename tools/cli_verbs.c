@@ -214,18 +214,6 @@ static int restore(struct cli *c) {
   return cli_status(c, dgc_restore(c->session, from));
 }
 
-/* One line: the weights may be another program's, without what training keeps beside them. */
-static void say_anew(const struct cli *c) {
-  enum { SHOWN = 4 };
-  const char *name;
-  int count = 0;
-  for (; dgc_starts_anew(c->session, count, &name); count++)
-    if (count < SHOWN && !c->process)
-      fprintf(stderr, "%s%s", count ? ", " : "note: these start anew, as they are not in the file: ", name);
-  if (count > SHOWN && !c->process) fprintf(stderr, " and %d more", count - SHOWN);
-  if (count && !c->process) fputc('\n', stderr);
-}
-
 static int evaluate(struct cli *c) {
   const struct dgc_metric *metrics;
   int count;
@@ -259,7 +247,6 @@ static int train_model(struct cli *c) {
   if (!code) code = cli_events_open(c);
   if (!code) code = restore(c);
   if (code) return code;
-  say_anew(c);
   if (!c->checkpoint && !c->quiet && isatty(STDERR_FILENO))
     fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
   code = cli_status(c, dgc_begin(c->session));

@@ -15,6 +15,18 @@ model line() {
   predict p = p
 }
 MODEL
+cat >average.dsl <<'MODEL'
+model line() {
+  input x : f32[B]
+  input y : f32[B]
+  var a : f32 = normal()
+  var b : f32 = normal()
+  state target : f32 = a
+  p = a * x + b
+  train mean(square(p - y)) with [sgd(0.0), average(0.5)]
+  predict p = p
+}
+MODEL
 sed 's/with momentum.*/with adam()/' line.dsl >adam.dsl
 python3 - <<'PYTHON'
 import json, struct
@@ -37,7 +49,7 @@ save("target.safetensors", {"a": a, "b": b, "target": a})
 save("fine.safetensors", {"a": ("F32", "<f", 0.7510001), "b": b})
 save("slot.safetensors", {"a": a, "b": b, "a.momentum.velocity": a})
 for step in (-5, 0, 7, 2**62 + 1, 2**63 - 1):
-    save("step%d.safetensors" % step, {"a": a, "b": b, "step": ("I64", "<q", step)})
+    save("step%d.safetensors" % step, {"a": a, "b": b, "target": a, "step": ("I64", "<q", step)})
 save("narrow.safetensors", {"a": a, "b": b, "step": ("I32", "<i", 7)})
 for key, value in ("step", -4), ("epoch", 2**63 - 1), ("epoch_batch", 2**61), ("step", "many"):
     save("%s%s.safetensors" % (key, value), {"a": a, "b": b}, {"format": "dgc-1", "batch": "2", key: str(value)})
@@ -81,23 +93,27 @@ expect 0 'adam' "$dgc" train adam.dsl $data --resume=weights.safetensors --steps
 shows err 'and 1 more'
 expect 0 'from another optimizer' "$dgc" train adam.dsl $data --resume=one.safetensors --steps 2 --quiet
 shows err a.adam.m
+shows err 'warning: these start anew, as they are not in the file, and `step` goes on from 1: '
+shows err '--init-from one.safetensors starts all of them anew, `step` too'
+[ "$(grep -c 'start anew' err)" = 1 ] && pass || fail "told twice: $(cat err)"
+# Unfrozen: what had no part in the first steps. Momentum has none to correct, and nothing is behind before the first step.
+sed 's/\[sgd(0.0), average(0.5)\]/[freeze("a"), adam()]/; /target/d' average.dsl >frozen.dsl
+sed 's/freeze("a"), //' frozen.dsl >free.dsl
+expect 0 'frozen' "$dgc" train frozen.dsl $data --steps 3 --quiet --checkpoint frozen.safetensors
+expect 0 'unfrozen' "$dgc" train free.dsl $data --resume=frozen.safetensors --steps 4 --quiet
+shows err 'warning: these start anew, as they are not in the file, and `step` goes on from 3: a.adam.m, a.adam.v'
+expect 0 'all anew' "$dgc" train free.dsl $data --init-from frozen.safetensors --steps 1 --quiet
+grep -q 'warning: these' err && fail "$(cat err)" || pass
+expect 0 'an average' "$dgc" train average.dsl $data --resume=step7.safetensors --steps 8 --quiet
+grep -q 'warning: these' err && fail "$(cat err)" || pass
+shows err 'note: these start anew, as they are not in the file: a.average.mean'
+expect 0 'momentum' "$dgc" train line.dsl $data --resume=step7.safetensors --steps 8 --quiet
+shows err 'note: these start anew, as they are not in the file: a.momentum'
 # Weights are needed.
 expect 4 'without b' "$dgc" eval line.dsl $data --checkpoint half.safetensors
 shows err 'variable b of model line is missing'
 
 # An average of what was loaded begins as that does, and is needed where it is read in the variable's place.
-cat >average.dsl <<'MODEL'
-model line() {
-  input x : f32[B]
-  input y : f32[B]
-  var a : f32 = normal()
-  var b : f32 = normal()
-  state target : f32 = a
-  p = a * x + b
-  train mean(square(p - y)) with [sgd(0.0), average(0.5)]
-  predict p = p
-}
-MODEL
 for how in --init-from --resume=; do
   for devices in cpu:0 cpu:0-1; do
     file=weights.safetensors
