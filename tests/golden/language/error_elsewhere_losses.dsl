@@ -1,6 +1,7 @@
 # How others weigh and mask losses and attention: what to write here, which is a model that is right.
 # RUN: %not %dgc check %s 2>&1 | %FileCheck %s
 # RUN: %dgc check %S/inputs/elsewhere_losses.dsl
+# RUN: %dgc check %S/inputs/elsewhere_layers.dsl
 use nn
 model weighed() {
   input x : f32[B, 6, 3]
