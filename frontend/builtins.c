@@ -151,6 +151,12 @@ static struct value run_expect_range(struct resolver *r, struct value *args, str
   (void)role;
   struct node *x = tensor_node(r, &args[0], "`x`");
   if (!x) return value_error();
+  if (!dtype_is_int((enum dtype)x->type.dtype)) {
+    report(r, loc, "`expect_range` looks at integers, not %s", type_text(r->arena, &x->type));
+    report_value(r, &args[0]);
+    report_help(r, "write `cast(%s, i32)`", args[0].name ? args[0].name : "x");
+    return value_error();
+  }
   if (args[1].kind != VALUE_INT || args[2].kind != VALUE_INT || args[1].i > args[2].i) {
     report(r, loc, "a range has two integers, the lower one first");
     return value_error();

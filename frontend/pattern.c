@@ -8,6 +8,7 @@
  *   n : several        an integer, at least 2
  *   n : positive       a number, greater than 0; so with nonnegative, at least 0; a scalar tensor is not looked at
  *   l : ascending      a list of numbers, each greater than the one before
+ *   i : integers       a tensor of integers or bool; what is no tensor the body looks at, but for floats
  *   l : list[n]        a list of so many items; a name binds their number
  *   s : "a" or "b"     one of these strings
  * `none` is taken where it is the default. */
@@ -55,6 +56,14 @@ static bool is_ascending(const struct value *v) {
     if (!is_number(item) || (i && !(number_of(item) > number_of(item - 1)))) return false;
   }
   return true;
+}
+
+static bool has_floats(const struct value *v) {
+  if (v->kind == VALUE_TENSOR)
+    return v->tensor.node->type.dtype != DT_BOOL && !dtype_is_int((enum dtype)v->tensor.node->type.dtype);
+  for (int i = 0; v->kind == VALUE_LIST && i < v->list.count; i++)
+    if (has_floats(&v->list.items[i])) return true;
+  return v->kind == VALUE_FLOAT;
 }
 
 static void mismatch(struct resolver *r, const struct param *p, const struct value *v, const char *why) {
@@ -200,6 +209,12 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   if (e->kind == EXPR_NAME && strcmp(e->name, "ascending") == 0) {
     if (is_ascending(v)) return true;
     mismatch(r, p, v, "it is a list of numbers, each greater than the one before");
+    return false;
+  }
+  if (e->kind == EXPR_NAME && strcmp(e->name, "integers") == 0) {
+    if (!has_floats(v)) return true;
+    mismatch(r, p, v, "");
+    report_help(r, "write `cast(%s, i32)`", v->name ? v->name : "x");
     return false;
   }
   if (e->kind == EXPR_INDEX && strcmp(base->name, "list") == 0 && e->items.count == 1 &&

@@ -239,7 +239,7 @@ function cummin(x, axis = -1) {
 #   input x : f32[B, 6, 2]
 #   edges = reshape(sum(x, axis = 0), [6, 2])
 #   metric m = sum(segment_sum(edges, iota(i32[6]) / 2, 3))
-function segment_sum(values : T[n, ...S], ids, count : int) {
+function segment_sum(values : T[n, ...S], ids : integers, count : int) {
   wide = i64 if T == u8 else T
   return scatter_add(cast(broadcast(0.0, [count] + S), wide), ids, cast(values, wide))
 }
@@ -247,7 +247,7 @@ function segment_sum(values : T[n, ...S], ids, count : int) {
 # How many rows each segment has, as f32 or as the type `to`; which rows are in none says segment_sum.
 #   input x : f32[B, 3]
 #   predict y = x * segment_count(iota(i32[6]) / 2, 3)
-function segment_count(ids, count : int, to = f32) {
+function segment_count(ids : integers, count : int, to = f32) {
   return scatter_add(cast(broadcast(0.0, [count]), to), ids, 1)
 }
 
@@ -255,7 +255,7 @@ function segment_count(ids, count : int, to = f32) {
 #   input x : f32[B, 6, 2]
 #   edges = reshape(sum(x, axis = 0), [6, 2])
 #   metric m = sum(segment_mean(edges, iota(i32[6]) / 2, 3))
-function segment_mean(values : T[n, ...S], ids, count : int) {
+function segment_mean(values : T[n, ...S], ids : integers, count : int) {
   dims = [count]
   for d in S { dims = dims + [1] }
   real = f64 if T == f64 else f32
@@ -269,7 +269,7 @@ function segment_mean(values : T[n, ...S], ids, count : int) {
 # one between.
 #   input ids : i64[B, 3]
 #   predict y = nn.embedding(hash(ids, 100), size = 100, units = 4)       # f32[B, 3, 4]
-function hash(ids, buckets : int, seed : int = 0) {
+function hash(ids : integers, buckets : int, seed : int = 0) {
   half = 4294967296
   first = (cast(ids, i64) + (2 * seed + 1)) * 7046029254386353131
   second = (first + first / half) * 6364136223846793005 + 1442695040888963407
@@ -280,7 +280,7 @@ function hash(ids, buckets : int, seed : int = 0) {
 # ---- integers ----
 
 # For one_hot and others: u8 as i32, in which numbers beyond 255 and below 0 can be told from others.
-function integers(x) { return cast(x, i32) if dtype(x) == u8 else x }
+function integers(x : integers) { return cast(x, i32) if dtype(x) == u8 else x }
 
 # Bit by bit, of integers.
 #   input x : i32[B, 4]

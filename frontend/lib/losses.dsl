@@ -12,6 +12,14 @@ function of_class(label, classes) {
 # For losses, which multiply x by a share: x, but 0 where it is infinite and its share 0, for 0 log 0 is 0.
 function counted(x, share) { return select(share == 0 and is_inf(x), 0, x) }
 
+# For losses of classes: are labels probabilities, and not class numbers?
+function is_share(label, logits) {
+  return rank(label) == rank(logits) and (dtype(label) == f32 or dtype(label) == f64)
+}
+
+# For softmax_cross_entropy: class numbers, whose data are checked where they are an input.
+function class_numbers(label : integers, classes) { return integers(expect_range(label, 0, classes - 1)) }
+
 # For softmax_cross_entropy: of a probability for each class.
 function cross_entropy_of_shares(shifted : T[..., classes], total : T[...],
                                  label : T[..., classes]) {  # class numbers are integers
@@ -30,7 +38,7 @@ function focused(missed, gamma, loss) {
 #   input x : f32[B, 3]
 #   input label : i32[B]
 #   metric loss = mean(softmax_cross_entropy(x, smooth_labels(label, 3, 0.1)))
-function smooth_labels(label, classes : int, rate = 0.1, to = f32) {
+function smooth_labels(label : integers, classes : int, rate = 0.1, to = f32) {
   return ((1 - rate) * one_hot(label, classes, to) + 1.0 * rate / classes) * expand(cast(of_class(label, classes), to))
 }
 
@@ -40,7 +48,7 @@ function smooth_labels(label, classes : int, rate = 0.1, to = f32) {
 #   input label : i32[B]
 #   metric loss = mean(focal_loss(x, label))
 function focal_loss(logits : T[..., classes], label, gamma = 2.0) {
-  if dtype(label) != T {
+  if not is_share(label, logits) {
     loss = softmax_cross_entropy(logits, label)
     return focused(-expm1(-loss), gamma, loss)
   }
@@ -195,7 +203,8 @@ function info_nce(u, v, temperature = 0.1) {
 #   input x : f32[B, 5, 3]
 #   input label : i32[B, 2]
 #   predict loss = ctc_loss(x, 1 + label)
-function ctc_loss(logits : T[N, L, classes], label, lengths = none, label_lengths = none, blank : int = 0) {
+function ctc_loss(logits : T[N, L, classes], label : integers, lengths : integers = none, label_lengths : integers = none,
+                  blank : int = 0) {
   never = -1e30
   n = shape(label)[1]
   states = 2 * n + 1

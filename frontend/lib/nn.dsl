@@ -24,7 +24,7 @@ layer mlp(x, units : list, activation = relu, precision = none) with precision =
 # Other ids that name no row are those of lookup.
 #   input ids : i32[B, 5]
 #   predict y = nn.embedding(ids, size = 10, units = 4)   # f32[B, 5, 4]
-layer embedding(ids, size : int, units : int, initial = uniform, padding = none, storage = none) {
+layer embedding(ids : integers, size : int, units : int, initial = uniform, padding = none, storage = none) {
   var table : f32[size, units] = initial() storage(storage)
   return lookup(table, ids) if padding == none else select(expand(ids != padding), lookup(table, ids), 0)
 }

@@ -160,7 +160,7 @@ function sum_of_ints(x) { return cast(sum(x, axis = 1, keep = true), i32) }
 # With storage = bf16 or f16 the table is kept in 16 bits.
 #   input ids : i32[B, 5]
 #   predict y = nn.embedding_bag(ids, size = 10, units = 4, join = "mean", padding = 0)   # f32[B, 4]
-layer embedding_bag(ids, size : int, units : int, join : "sum" or "mean" = "sum", padding = none, weights = none, initial = uniform, to = f32,
+layer embedding_bag(ids : integers, size : int, units : int, join : "sum" or "mean" = "sum", padding = none, weights = none, initial = uniform, to = f32,
                     storage = none) {
   var table : to[size, units] = initial() storage(storage)
   rows = lookup(table, ids)
@@ -184,7 +184,7 @@ function some_rows(table, ids) { return gather(table, max(expect_range(ids, -1, 
 #   input weights : f32[B, 5]
 #   var table : f32[10, 4] = uniform()
 #   predict y = nn.embedding_lookup_sparse(table, ids, weights, combiner = "sqrtn")   # f32[B, 4]
-function embedding_lookup_sparse(table, ids, weights = none, combiner : "sum" or "mean" or "sqrtn" = "mean") {
+function embedding_lookup_sparse(table, ids : integers, weights = none, combiner : "sum" or "mean" or "sqrtn" = "mean") {
   there = cast(ids >= 0, dtype(table))
   weight = there if weights == none else select(ids >= 0, weights, 0)
   total = sum(some_rows(table, ids) * expand(weight), axis = -2)
@@ -200,7 +200,7 @@ function embedding_lookup_sparse(table, ids, weights = none, combiner : "sum" or
 #   input values : f32[B, 5]
 #   var kernel : f32[10, 4] = glorot_uniform()
 #   predict y = nn.sparse_dense_matmul(places, values, kernel)   # f32[B, 4]
-function sparse_dense_matmul(places, values, kernel) {
+function sparse_dense_matmul(places : integers, values, kernel) {
   return sum(some_rows(kernel, places) * expand(select(places >= 0, values, 0)), axis = -2)
 }
 

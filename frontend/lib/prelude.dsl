@@ -79,7 +79,7 @@ function flatten(x) { return reshape(x, [shape(x)[0], -1]) }
 # that is an error.
 #   input x : i32[B]
 #   predict y = one_hot(x, 3)         # f32[B, 3]
-function one_hot(x, depth : int, to = f32) {
+function one_hot(x : integers, depth : int, to = f32) {
   id = integers(expect_range(x, 0, depth - 1))
   return cast(expand(id) == iota(dtype(id)[depth]), to)
 }
@@ -89,7 +89,7 @@ function one_hot(x, depth : int, to = f32) {
 #   input ids : i32[B, 5]
 #   var table : f32[10, 4] = normal()
 #   predict y = lookup(table, ids)    # f32[B, 5, 4]
-function lookup(table : T[rows, units], ids) { return gather(table, ids) }
+function lookup(table : T[rows, units], ids : integers) { return gather(table, ids) }
 
 # ---- statistics ----
 
@@ -164,8 +164,8 @@ function logsumexp(x, axis = -1, keep = false) {
 function softmax_cross_entropy(logits : T[..., classes], label) {
   shifted = logits - stop_gradient(max(logits, axis = -1, keep = true))
   total = log(sum(exp(shifted), axis = -1))
-  if dtype(label) == T { return cross_entropy_of_shares(shifted, total, label) }
-  id = integers(expect_range(label, 0, classes - 1))
+  if is_share(label, logits) { return cross_entropy_of_shares(shifted, total, label) }
+  id = class_numbers(label, classes)
   hit = expand(id) == iota(dtype(id)[classes])
   return total * cast(of_class(label, classes), T) - sum(select(hit, shifted, 0), axis = -1)
 }
@@ -232,7 +232,7 @@ function weighted_mean(loss, weights) {
 #   input logits : f32[B, 3]
 #   input label : i32[B]
 #   metric accuracy = mean(correct(logits, label))
-function correct(logits, label) {
+function correct(logits, label : integers) {
   id = label if dtype(label) == i64 else cast(label, i32)
   return cast(argmax(logits, axis = -1), dtype(id)) == id
 }
@@ -269,7 +269,7 @@ function top_k(x, k : int) {
 #   input logits : f32[B, 5]
 #   input label : i32[B]
 #   metric accuracy = mean(in_top_k(logits, label, 2))
-function in_top_k(logits, label, k : int) {
+function in_top_k(logits, label : integers, k : int) {
   id = label if dtype(label) == i64 else cast(label, i32)
   return any(cast(top_k(logits, k)[1], dtype(id)) == expand(id), axis = -1)
 }

@@ -31,9 +31,10 @@ model library() {
 # CHECK: note: `x` is f32[B,1]
 # CHECK: note: `t` is f32[B]
 # CHECK: help: `squeeze(x, 1)` makes f32[B] of f32[B,1]
-# CHECK: error_library.dsl:16:7: error: `label` of `cross_entropy_of_shares` must be T[..., classes], not f32[B]: classes is 4 here
-# CHECK: label : T[..., classes]) {  # class numbers are integers
+# CHECK: error_library.dsl:16:7: error: `label` of `class_numbers` must be integers, not f32[B]
+# CHECK: help: write `cast(t, i32)`
 # CHECK: error_library.dsl:17:7: error: `label` of `cross_entropy_of_shares` must be T[..., classes], not f32[B,1]
+# CHECK: label : T[..., classes]) {  # class numbers are integers
 # CHECK: error_library.dsl:18:18: error: `rate` of `dropout` must be fraction, not the number 50.0: it is at least 0 and less than 1
 # CHECK: error_library.dsl:19:23: error: `rate` of `drop_path` must be fraction, not the number 1.0
 # CHECK: error_library.dsl:20:18: error: `rate` of `dropout` must be fraction, not the number -0.1
