@@ -452,7 +452,7 @@ void declare_data(struct resolver *r, const struct stmt *s) {
   if (strcmp(split, "train") != 0 && strcmp(split, "test") != 0) {
     report(r, s->names.first->loc, "data is for `train` or `test`, not `%s`", split);
     report_help(
-        r, "what is evaluated stands in `data test { }`, and --eval-rows A:B takes rows of `data train`");
+        r, "what is evaluated stands in `data test { }`, and --rows 0:A --eval-rows A:B cuts `data train`");
     return;
   }
   if (r->run != RUN_TRAIN) return;

@@ -291,7 +291,7 @@ enum dgc_status session_data_in_files(struct dgc_session *s, enum data_use use, 
   return open_data(s, use, optional, true, out);
 }
 
-void session_say_untested(struct dgc_session *s) {
+static void say_untested(struct dgc_session *s) {
   const struct graph *g = entry_there(s, ENTRY_EVAL) ? entry_source(s, ENTRY_EVAL) : NULL;
   struct data_spec spec = {.loc = LOC_NONE};
   bool all = g && (names_files(&s->options.data) || rows_any(s, false)), some = false;
@@ -304,7 +304,45 @@ void session_say_untested(struct dgc_session *s) {
   if (!all || !some) return;
   diag_note(&s->diags, spec.loc,
             "the model's `data test` is not evaluated on, as it trains on other files than the model's: "
-            "give --eval-data NAME=FILE, or --eval-rows A:B of what it trains on");
+            "give --eval-data NAME=FILE, or cut what it trains on: --rows 0:A --eval-rows A:B");
+}
+
+static bool same_files(const struct data_spec *a, const struct data_spec *b) {
+  bool same = strcmp(a->path, b->path) == 0 && a->source == b->source && a->nmore == b->nmore;
+  for (int i = 0; same && i < a->nmore; i++) same = strcmp(a->more[i], b->more[i]) == 0;
+  return same;
+}
+
+/* Whether all inputs of both are read from the same files. */
+static bool are_same_data(struct dgc_session *s, const struct dataset *a, const struct dataset *b) {
+  int both = 0;
+  for (int i = 0; i < s->model->ninputs; i++) {
+    struct data_spec trained, test;
+    const char *input = s->model->inputs[i].name;
+    if (!dataset_find(a, input) || !dataset_find(b, input)) continue;
+    both++;
+    if (!find_file(s, DATA_TRAIN, input, &trained) || !find_file(s, DATA_EVAL, input, &test) ||
+        !same_files(&trained, &test))
+      return false;
+  }
+  return both > 0;
+}
+
+void session_say_tested(struct dgc_session *s, const struct dataset *trained, const struct dataset *test) {
+  if (!test) {
+    say_untested(s);
+    return;
+  }
+  int64_t first = trained->begin, behind = first + trained->rows;
+  int64_t begin = test->begin > first ? test->begin : first, end = test->begin + test->rows;
+  if (end > behind) end = behind;
+  if (begin >= end || !are_same_data(s, trained, test)) return;
+  diag_warning(&s->diags, LOC_NONE, "rows %lld:%lld, which are evaluated on, are trained on, too",
+               (long long)begin, (long long)end);
+  bool before = begin > first;
+  if (before || end < behind)
+    diag_help(&s->diags, LOC_NONE, "--rows %lld:%lld leaves them out", (long long)(before ? first : end),
+              (long long)(before ? begin : behind));
 }
 
 /* Whether they are the same rows of the same files, read as the same type. */
@@ -386,7 +424,7 @@ static enum dgc_status check_data(struct dgc_session *s) {
               rows == 1 ? "" : "s");
     any = true;
     if (use == DATA_TRAIN && !s->options.eval_rows && !s->options.eval_data.count && !rows_any(s, true))
-      session_say_untested(s);
+      say_untested(s);
   }
   if (status || any || first == DATA_USES) return status;
   status = session_data(s, (enum data_use)first, false, &ds); /* which says what there is not */

@@ -14,8 +14,9 @@ enum dgc_status session_data_in_files(struct dgc_session *s, enum data_use use, 
                                       struct dataset **out);
 /* Whether anything says where the data lies. Nothing is opened. */
 enum dgc_status session_has_data(struct dgc_session *s, enum data_use use, bool *there);
-/* Where nothing is evaluated on: that the model's own test data is not, if it trains on other files than its own. */
-void session_say_untested(struct dgc_session *s);
+/* Of what is trained and evaluated on: a warning where both have some rows. NULL: nothing is evaluated on; that the
+ * model's own test data is not, if it trains on other files than its own. */
+void session_say_tested(struct dgc_session *s, const struct dataset *trained, const struct dataset *test);
 /* How many rows there are to run over, for the choice of a strategy, of which all processes know the same. One that was
  * chosen before, and does not take the last batch, will be chosen again, but while a training goes on. */
 void session_note_rows(struct dgc_session *s, enum data_use use, const struct dataset *data);

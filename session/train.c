@@ -248,7 +248,7 @@ static enum dgc_status open_test(struct training *t) {
   t->rates =
       arena_new_array(s->call, s->model->rates ? (size_t)s->model->rates->noutputs : 1, struct dgc_metric);
   enum dgc_status status = t->test ? DGC_OK : session_test_data(s, session_evaluates_often(s), &t->test);
-  if (!status && !t->test) session_say_untested(s);
+  if (!status) session_say_tested(s, t->data, t->test);
   if (!status && t->test) status = session_takes_all(s, ENTRY_EVAL, t->test->rows);
   if (status) return status;
   if (!session_evaluates_often(s)) {
@@ -258,7 +258,7 @@ static enum dgc_status open_test(struct training *t) {
   }
   if (!t->test) {
     session_fail(s, DGC_USAGE, "there is nothing to evaluate on while it trains");
-    diag_help(&s->diags, LOC_NONE, "give --eval-data NAME=FILE, or --eval-rows A:B of the data");
+    diag_help(&s->diags, LOC_NONE, "give --eval-data NAME=FILE, or cut the data: --rows 0:A --eval-rows A:B");
     return DGC_USAGE;
   }
   int n = s->model->nmeasures;

@@ -104,6 +104,7 @@ struct column {
 
 struct dataset {
   int64_t rows;
+  int64_t begin; /* the number of the first of them among all that the files have */
   int ncolumns;
   struct column *columns;
   struct content *files; /* what the columns point into */

@@ -58,6 +58,7 @@ static bool select_rows(struct dataset *ds, const char *range, struct diags *d) 
     return false;
   }
   ds->rows = end - begin;
+  ds->begin = begin;
   for (int i = 0; i < ds->ncolumns; i++) cut_column(&ds->columns[i], begin, end);
   return true;
 }

@@ -174,14 +174,34 @@ grep -q 'not evaluated on' err && fail 'what is evaluated on' || pass
 shows out '"rms":'
 cp rows.csv other.csv
 expect 0 'other data' "$dgc" train tested.dsl --data x=other.csv:1-3 --data y=other.csv:y --json
-shows err "note: the model's \`data test\` is not evaluated on, as it trains on other files than the model's: give --eval-data NAME=FILE, or --eval-rows A:B"
+shows err "note: the model's \`data test\` is not evaluated on, as it trains on other files than the model's: give --eval-data NAME=FILE, or cut what it trains on: --rows 0:A --eval-rows A:B"
 expect 0 'one of them is other' "$dgc" train tested.dsl --data x=other.csv:1-3 --quiet
 shows err "is not evaluated on"
-expect 0 'and rows of them' "$dgc" train tested.dsl --data other.csv --eval-rows 0:9 --quiet
+expect 0 'and rows of them' "$dgc" train tested.dsl --data other.csv --rows 9: --eval-rows 0:9 --quiet
 empty err
+# Rows that are evaluated on and trained on are told, with what leaves them out; not those of other files.
+leak() {
+  said=$1
+  help=$2
+  shift 2
+  expect 0 "leak: $*" "$dgc" train tested.dsl --data other.csv --quiet "$@"
+  shows err "warning: rows $said, which are evaluated on, are trained on, too"
+  if [ "$help" ]; then shows err "help: --rows $help leaves them out"; else ! grep help err || fail "$*"; fi
+}
+rows=$(($(wc -l <other.csv) - 1))
+leak "20:$rows" 0:20 --eval-rows 20:
+leak 0:9 "9:$rows" --eval-rows 0:9
+leak 15:20 5:15 --rows 5:20 --eval-rows 15:25 --eval-every 1e
+leak 10:20 '' --rows 10:20 --eval-rows 5:25
+leak "0:$rows" '' --eval-data other.csv
+for apart in '--rows 0:20 --eval-rows 20:30' '--eval-data rows.csv' '--eval-data rows.csv --eval-rows 0:9'; do
+  # shellcheck disable=SC2086
+  expect 0 "apart: $apart" "$dgc" train tested.dsl --data other.csv --quiet $apart
+  empty err
+done
 expect 2 'other data, and evaluation as it goes' "$dgc" train tested.dsl --data other.csv --eval-every 1e
 shows err "is not evaluated on"
-shows err 'give --eval-data NAME=FILE, or --eval-rows A:B of the data'
+shows err 'give --eval-data NAME=FILE, or cut the data: --rows 0:A --eval-rows A:B'
 for watched in val.rms val.rms:most; do
   expect 2 "which way $watched" "$dgc" train still.dsl $data --eval-rows 0:9 --metric-to-watch $watched
   shows err "which 'val.rms' is best, the least or the greatest?"

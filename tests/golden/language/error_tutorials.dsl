@@ -70,7 +70,7 @@ model training(rate = 0.1) {
   # CHECK: help: a rate that changes stands in an optimizer: `sgd(one_cycle(...))`
   train mean(x * w) with [adam(), one_cycle(rate, 100)]
   # CHECK: error: data is for `train` or `test`, not `val`
-  # CHECK: help: what is evaluated stands in `data test { }`, and --eval-rows A:B takes rows of `data train`
+  # CHECK: help: what is evaluated stands in `data test { }`, and --rows 0:A --eval-rows A:B cuts `data train`
   data val { x = "x.npy" }
   predict y = x
 }
