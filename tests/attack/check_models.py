@@ -17,7 +17,7 @@ from process import Found
 STRATEGIES = ("mirrored", "central_storage", "round_robin", "replicate", "parameter_server", "multi_worker_mirrored",
               "one_device")
 # What dgc may say no to, where towers share a model: docs/strategies.md and the pass replicate say when.
-MAY_REFUSE = ("would mix the batch", "differs from tower to tower")
+MAY_REFUSE = ("would mix the batch", "differs from tower to tower", "in asynchronous training no worker has them")
 ROUND = ("reduce_sum", "reduce_prod", "matmul", "conv", "scatter_add", "attention", "attention_gradient")
 
 
@@ -255,15 +255,25 @@ class Case:
             if first is not None:
                 self.bits("strategies", first, got)
             first = got
-        if random.Random(self.variables_seed).random() < 0.25:
-            path = os.path.join(self.tools.work, "model.dsl")
-            with open(path, "w") as f:
-                f.write(self.text)
-            with binding.Session(self.tools.lib, [("batch", self.rows)] + self.spreads[0]) as s:
-                try:
-                    s.verify(path)
-                except binding.Refused as e:
-                    raise Found("verify", f"{self.spreads[0]}: {e}") from None
+        rng = random.Random(self.variables_seed)
+        if rng.random() < 0.25:
+            self.verify(self.spreads[0])
+        if train and rng.random() < 0.5:
+            workers = min(self.towers, rng.randint(2, 3))
+            self.verify([("cluster", f"worker={workers};ps=1"), ("towers", self.towers - self.towers % workers),
+                         ("strategy", "parameter_server"), ("staleness", rng.randint(0, 2))])
+
+    def verify(self, options):
+        """The certificate, with numbers; of workers that do not wait for each other, too, whose steps are no sum over towers."""
+        path = os.path.join(self.tools.work, "model.dsl")
+        with open(path, "w") as f:
+            f.write(self.text)
+        with binding.Session(self.tools.lib, [("batch", self.rows), ("numeric", "true")] + options) as s:
+            try:
+                s.verify(path)
+            except binding.Refused as e:
+                if not any(t in e.message for t in MAY_REFUSE):
+                    raise Found("verify", f"{options}: {e}") from None
 
 
 def check_model(tools, seed, index):
