@@ -103,14 +103,9 @@ static enum dgc_status no_number(struct training *t, const struct loaded *l, int
               s->options.checkpoint, (long long)t->saved_step);
   else
     diag_help(&s->diags, LOC_NONE, "nothing has been saved; --allow-nan goes on all the same");
-  int64_t row;
-  const struct column *c = isnan(value) && t->data ? dataset_with_nan(t->data, &row) : NULL;
-  if (c)
-    diag_help(&s->diags, LOC_NONE,
-              "input %s has NaN, first in row %lld of %s: `select(is_nan(%s), 0, %s)` reads 0 there", c->name,
-              (long long)row, c->path, c->name, c->name);
+  if (t->data) dataset_help_odd(t->data, isnan(value), &s->diags);
   diag_help(&s->diags, LOC_NONE,
-            "where its data have no NaN (--dump-batch %lld writes what the step reads), try a smaller rate",
+            "where its data are numbers (--dump-batch %lld writes what the step reads), try a smaller rate",
             (long long)step);
   return DGC_MISMATCH;
 }

@@ -138,8 +138,9 @@ bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int6
  * different ones, add up to it. False after an error in `d`: what should be read cannot be. */
 bool dataset_sample(const struct dataset *ds, uint64_t *sum, bool *all, struct diags *d);
 
-/* The first column that has a NaN where it lies in memory, and its first such row; NULL: none has. */
-const struct column *dataset_with_nan(const struct dataset *ds, int64_t *row);
+/* Adds as help to `d` which column is the first to have an infinity where it lies in memory, and with `nan` which a
+ * NaN, in which row, and how the model reads another number there. */
+void dataset_help_odd(const struct dataset *ds, bool nan, struct diags *d);
 
 /* Where the first of n integers is that is not from low to high; -1: nowhere, or they are floats. */
 int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high);

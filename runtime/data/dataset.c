@@ -355,8 +355,8 @@ static bool check_file(const struct column *c, const struct column_piece *p, str
   return true;
 }
 
-/* The first of the rows that has a NaN; -1: none has, or they are no floats in memory. */
-static int64_t row_with_nan(const struct column_piece *p) {
+/* The first of the rows that has a NaN, or an infinity; -1: none has, or they are no floats in memory. */
+static int64_t row_with_odd(const struct column_piece *p, bool infinite) {
   enum dtype d = (enum dtype)p->row.dtype;
   int64_t count = type_count(&p->row), size = (int64_t)dtype_size(d);
   if (!p->data || p->starts || !dtype_is_float(d) || dtype_is_narrow(d)) return -1;
@@ -369,21 +369,36 @@ static int64_t row_with_nan(const struct column_piece *p) {
         memcpy(&f32, at, sizeof f32);
       else
         memcpy(&f64, at, sizeof f64);
-      if (isnan(f32) || isnan(f64)) return i;
+      if (infinite ? isinf(f32) || isinf(f64) : isnan(f32) || isnan(f64)) return i;
     }
   return -1;
 }
 
-const struct column *dataset_with_nan(const struct dataset *ds, int64_t *row) {
+static const struct column *with_odd(const struct dataset *ds, bool infinite, int64_t *row) {
   for (int i = 0; i < ds->ncolumns; i++)
     for (int k = 0; k < ds->columns[i].npieces; k++) {
       const struct column_piece *p = &ds->columns[i].pieces[k];
-      int64_t at = row_with_nan(p);
+      int64_t at = row_with_odd(p, infinite);
       if (at < 0) continue;
       *row = p->first + at;
       return &ds->columns[i];
     }
   return NULL;
+}
+
+void dataset_help_odd(const struct dataset *ds, bool nan, struct diags *d) {
+  int64_t row;
+  const struct column *c = nan ? with_odd(ds, false, &row) : NULL;
+  if (c)
+    diag_help(d, LOC_NONE,
+              "input %s has NaN, first in row %lld of %s: `select(is_nan(%s), 0, %s)` reads 0 there", c->name,
+              (long long)row, c->path, c->name, c->name);
+  c = with_odd(ds, true, &row);
+  if (c)
+    diag_help(
+        d, LOC_NONE,
+        "input %s has infinities, first in row %lld of %s: `select(is_finite(%s), %s, 0)` reads 0 there",
+        c->name, (long long)row, c->path, c->name, c->name);
 }
 
 bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d) {

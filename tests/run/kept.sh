@@ -200,6 +200,7 @@ expect 0 'numbers' line --checkpoint a.safetensors
 # The loss that it is, of several.
 expect 4 'the second loss' "$dgc" train two.dsl --data x=good.npy --data z=inf.npy --batch 2 --no-shuffle --quiet
 shows err 'error: the loss far is infinite at step 5: the training ends'
+shows err 'help: input z has infinities, first in row 9 of inf.npy: `select(is_finite(z), z, 0)` reads 0 there'
 expect 4 'the first loss' "$dgc" train two.dsl --data x=nan.npy --data z=inf.npy --batch 2 --no-shuffle --quiet
 shows err 'error: the loss near is not a number at step 5: the training ends'
 shows err 'help: input x has NaN, first in row 9 of nan.npy: `select(is_nan(x), 0, x)` reads 0 there'
