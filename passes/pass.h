@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pass is a function from graph to graph: one file, one row in passes.def. It never changes its input; it
  * returns the same graph when there is nothing to do, or a new one built through the builder, so that folding
- * and merging are free. NULL after an error in ctx->diags. */
+ * and merging are free. NULL after an error in ctx->diags. What is built stands at the line of a node of its input:
+ * rebuild (passes/rebuild.h) sees to that, a walk of another kind calls build_at; --verify-each looks. */
 #ifndef DGC_PASSES_PASS_H
 #define DGC_PASSES_PASS_H
 

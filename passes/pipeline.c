@@ -162,7 +162,9 @@ static struct graph *run_pass(struct pass_ctx *ctx, struct arena *kept, const st
     o->print(o->user, "time", s.data);
   }
   if (!out) return NULL;
-  if (o && o->verify_each && !graph_verify(out, p->name, ctx->diags)) return NULL;
+  if (o && o->verify_each &&
+      !(graph_verify(out, p->name, ctx->diags) && graph_verify_origins(g, out, p->name, ctx->diags)))
+    return NULL;
   bool show = o && o->print_after && (strcmp(o->print_after, "all") == 0 || listed(o->print_after, p->name));
   if (o && o->print && (show || o->dump_all))
     o->print(o->user, o->dump_all ? arena_printf(ctx->scratch, "%02d-%s", number, p->name) : p->name,

@@ -10,6 +10,7 @@ struct visited {
 
 static struct node *visit_node(struct graph *out, const struct node *n, struct node **in, void *user) {
   const struct visited *v = user;
+  build_at(out, n);
   return v->visit(v->ctx, out, n, in, v->user);
 }
 

@@ -5,7 +5,9 @@
 
 #include "passes/pass.h"
 
-/* What n becomes in `out`, given what its inputs have become; NULL after an error. */
+/* What n becomes in `out`, given what its inputs have become; NULL after an error. What it builds stands where n
+ * stands: build_at has been called. A node of another op that takes n's place takes its name by build_takes_name; one
+ * that build_like makes has it. */
 typedef struct node *rebuild_visit(struct pass_ctx *ctx, struct graph *out, const struct node *n,
                                    struct node **in, void *user);
 

@@ -110,7 +110,6 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   int scaled = scaled_operand(n), added = is_sum(n) ? added_operand(n, in, r->sparse) : -1;
   uint32_t before = out->count;
   struct node *made = NULL;
-  build_at(out, n);
   if (added >= 0) {
     struct node *onto = in[1 - added];
     if (n->op == OP_sub && added == 0) onto = build1(out, OP_neg, onto);

@@ -132,7 +132,6 @@ static struct node *make(struct pass_ctx *ctx, struct scans *all, struct graph *
   for (int i = 0; i < l->nstacks; i++)
     graph_add_output(s.body, OUTPUT_VALUE, arena_printf(ctx->scratch, "stack_%d", i), made[l->stacks[i]], 0);
   all->changed |= count < n->ninputs || s.body->count < body->count;
-  build_at(out, n);
   return build_scan(out, n->name, &s, count, operands);
 }
 
@@ -144,12 +143,8 @@ struct node *scans_visit(struct pass_ctx *ctx, struct graph *out, const struct n
   const struct node *scan = result ? n->inputs[0] : n;
   struct merged *l = s->of[scan->id];
   int index = s->results[scan->id][result ? node_int(n, ATTR_index) : 0];
-  struct build_context saved = out->at;
   if (!l->made) l->made = make(ctx, s, out, l, in);
-  build_at(out, n);
-  struct node *x = l->made ? scan_result(out, l->made, index, n->name) : NULL;
-  out->at = saved;
-  return x;
+  return l->made ? scan_result(out, l->made, index, n->name) : NULL;
 }
 
 bool scans_changed(const struct scans *s) { return s && s->changed; }

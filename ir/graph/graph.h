@@ -187,6 +187,9 @@ void graph_print_json(struct str *s, const struct graph *g);
 const struct node *graph_excess(const struct graph *g);
 /* Checks every invariant of the graph's stage; reports each breach on the printed node. `after` names the pass. */
 bool graph_verify(const struct graph *g, const char *after, struct diags *d);
+/* Whether each node of g says where it comes from, if each of `before` does, of which the pass has made it. */
+bool graph_verify_origins(const struct graph *before, const struct graph *g, const char *after,
+                          struct diags *d);
 
 /* Evaluates one node on dense host tensors, the slow and obvious way: the oracle, and the constant folder. `in`
  * has ninputs tensors; out->data has room. False for ops that have no value of their own (input, variable).

@@ -443,6 +443,7 @@ static struct graph *ordered(struct back *b, struct node *const *results, int nr
   struct node **sums = arena_new_array(g->arena, (size_t)b->nsums + 1, struct node *);
   const uint8_t *live = find_live(b, results, nresults);
   g->stage = b->body->stage;
+  build_at(g, b->n);
   for (int i = 0; inputs[i] || i <= b->carries; i++) {
     for (int k = 0; i == b->carries && k < b->nsums; k++)
       sums[k] =

@@ -92,6 +92,7 @@ static struct node *input(struct graph *out, const struct node *n, const struct 
   struct node same = *n;
   same.type = r->operand->type;
   struct node *x = graph_node(out, &same);
+  build_at(out, n);
   return x && r->narrow ? build_cast(out, x, DT_F32) : x;
 }
 

@@ -89,9 +89,7 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   struct node narrow = *n;
   narrow.inputs = in;
   narrow.type.dtype = types[node_int(n, ATTR_index)];
-  struct node *x = graph_node(out, &narrow);
-  build_at(out, n);
-  return build_cast(out, x, DT_F32);
+  return build_cast(out, graph_node(out, &narrow), DT_F32);
 }
 
 struct graph *fuse_stacks(struct pass_ctx *ctx, struct graph *g) {

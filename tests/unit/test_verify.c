@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verifier: what must hold of a graph at each stage, as graph text that is right but for one thing. */
+/* The verifier: what must hold of a graph at each stage, as graph text that is right but for one thing; and of what a
+ * pass makes of a graph. */
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"
 #include "ir/strategies.h"
@@ -301,11 +302,53 @@ static void identities(void **state) {
   assert_non_null(strstr(diags_text(&d, false), "v is a part and needs of, the name of the variable"));
 }
 
+/* What the verifier says of a pass that makes the lines `after` of the lines `before`; NULL if nothing. */
+static const char *lost(struct arena *a, const char *before, const char *after) {
+  const char *texts[2] = {before, after};
+  struct graph *g[2];
+  struct diags d;
+  diags_init(&d, a);
+  for (int i = 0; i < 2; i++) {
+    const char *text = arena_printf(a, "graph g {\nstage source\n%s\n}\n", texts[i]);
+    g[i] = graph_parse(a, source_make(a, "t.dg", text, strlen(text)), &d);
+    if (!g[i]) print_message("%s", diags_text(&d, false));
+    assert_non_null(g[i]);
+  }
+  bool ok = graph_verify_origins(g[0], g[1], "test", &d);
+  assert_true(ok == (d.nerrors == 0));
+  return ok ? NULL : diags_text(&d, false);
+}
+
+static void expect_lost(struct arena *a, const char *before, const char *after, const char *name) {
+  const char *said = lost(a, before, after);
+  assert_non_null(said);
+  assert_non_null(
+      strstr(said, arena_printf(a, "after test: %s says nothing of the line it comes from", name)));
+}
+
+static void origins(void **state) {
+  struct arena *a = *state;
+  const char *all = "x = input : f32[B]  # m.dsl:2\ny = neg x  # m.dsl:3\nvalue y";
+  const char *some = "x = input : f32[B]  # m.dsl:2\ny = neg x\nvalue y";
+  assert_null(lost(a, all, all));
+  assert_null(lost(a, some, some));
+  assert_null(lost(a, some, all));
+  expect_lost(a, all, some, "y");
+  /* In a body, too. */
+  const char *head = "x = input : f32[2]  # m.dsl:2\ns = input : f32[3]  # m.dsl:3\n"
+                     "y = scan x, s {carries=1, sequences=1, length=3} : f32[2] {  # m.dsl:4\n"
+                     "  c = input : f32[2]  # m.dsl:4\n  e = input : f32[]  # m.dsl:4\n";
+  const char *whole = arena_printf(a, "%s  z = neg c  # m.dsl:5\n  value c = z\n}\nvalue y", head);
+  const char *broken = arena_printf(a, "%s  z = neg c\n  value c = z\n}\nvalue y", head);
+  assert_null(lost(a, whole, whole));
+  expect_lost(a, whole, broken, "z");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(source_stage),     TEST(structure), TEST(towers),
-                                     TEST(placement),        TEST(tree),      TEST(bodies),
-                                     TEST(wanted_variables), TEST(identities)};
+  const struct CMUnitTest tests[] = {TEST(source_stage),     TEST(structure),  TEST(towers),
+                                     TEST(placement),        TEST(tree),       TEST(bodies),
+                                     TEST(wanted_variables), TEST(identities), TEST(origins)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
