@@ -234,10 +234,9 @@ bool eval_bool(struct resolver *r, const struct expr *e, const char *what, bool 
 const char *role_path(struct resolver *r, const struct role *role);
 bool spend(struct resolver *r, struct loc loc);
 
+/* const_eval.c: operators and elementwise ops on compile-time values */
 /* Measures a new list and pays for it; false after an error when it is too large. */
 bool list_seal(struct resolver *r, struct value *list, struct loc loc);
-
-/* const_eval.c: operators and elementwise ops on compile-time values */
 struct value const_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
                           struct loc loc);
 struct value const_op(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc);
@@ -302,10 +301,10 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
 /* The arguments of a call, one per parameter; those not given are VALUE_NONE with no location. */
 bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
                struct value *out);
-/* `path` names its values, `owner` its variables. */
 /* An optimizer, of r->updating; *returned: whether it has, the value. */
 struct value call_optimizer(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
                             const char *path, bool *returned);
+/* `path` names its values, `owner` its variables. */
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
                            const char *path, const char *owner);
 
@@ -316,6 +315,15 @@ bool eval_new_args(struct resolver *r, const struct expr *e, const struct value 
 /* layer.c: layers that are made once and called often */
 /* Whether what is called is `... .new`. */
 bool is_maker(const struct expr *callee);
+struct value make_layer(struct resolver *r, const struct expr *e, const struct value *of,
+                        const struct role *role);
+struct value call_layer(struct resolver *r, const struct expr *e, const struct made_layer *layer,
+                        struct value *args, const struct role *role);
+/* Whether the declaration at `loc` is that of v, run again in another call of a layer that was made. */
+bool is_declared_again(const struct resolver *r, const struct variable *v, struct loc loc);
+/* Its variable of this name, or what is bound in it. */
+struct value layer_member(struct resolver *r, const struct made_layer *layer, const char *name,
+                          struct loc loc);
 
 /* curried.c: calls without their input, as other libraries have them; true: the error has been told */
 bool report_curried(struct resolver *r, const struct expr *e);
@@ -330,16 +338,6 @@ bool help_input_first(struct resolver *r, const struct expr *call, const struct 
 void help_curried(struct resolver *r, const struct expr *e);
 /* The call, with the arguments that it has not and must have: `nn.dense(x, units)`. */
 void help_call(struct resolver *r, const struct expr *call, const char *const *missing, int count);
-struct value make_layer(struct resolver *r, const struct expr *e, const struct value *of,
-                        const struct role *role);
-struct value call_layer(struct resolver *r, const struct expr *e, const struct made_layer *layer,
-                        struct value *args, const struct role *role);
-/* Whether the declaration at `loc` is that of v, run again in another call of a layer that was made. */
-bool is_declared_again(const struct resolver *r, const struct variable *v, struct loc loc);
-/* Its variable of this name, or what is bound in it. */
-struct value layer_member(struct resolver *r, const struct made_layer *layer, const char *name,
-                          struct loc loc);
-
 /* pattern.c */
 bool match_param(struct resolver *r, const struct param *p, struct value *v);
 /* Whether a call may give `none`: where it is the default, and where an untyped parameter's function looks at it. */
@@ -354,6 +352,7 @@ void effects_report(struct resolver *r, bool trains);
 
 /* reach.c: an array with room for one item more: at every power of two it moves */
 void *grown(struct arena *a, void *items, int count, size_t size);
+
 /* statistic.c: what a tower has of its own rows */
 /* n is a statistic of the rows `of`, whatever rows it is computed by. */
 void note_statistic(struct resolver *r, struct node *n, const struct node *of);
@@ -410,6 +409,8 @@ void run_predict(struct resolver *r, const struct stmt *s);
 /* The parameters of an op that the language has under its name; the last of them have defaults. */
 int op_params(unsigned op, const char **params, int *required);
 struct value op_call(struct resolver *r, unsigned op, struct value *args, struct loc loc);
+/* An argument that is true or false; false where it is not given. */
+bool value_flag(struct resolver *r, const struct value *v, const char *what, bool *out);
 
 /* builtins.c */
 /* Whether `text` is what `pattern` says: * stands for any letters, ? for one. */
@@ -419,17 +420,17 @@ const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
     builtins_conv[], builtins_attention[], builtins_random[], builtins_gradient[], builtins_einsum[],
     builtins_local[];
-/* builtin_moments.c: [mean, variance] of the floats x over `axes`, a bit mask. */
-struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct loc loc);
-/* builtin_gradient.c: whether a file calls gradient(y, x) */
-bool asks_gradients(const struct file *file);
 /* Where x is an input of integers, its data is checked to lie within low and high before it is used. */
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc);
-/* An argument that is true or false; false where it is not given. */
-bool value_flag(struct resolver *r, const struct value *v, const char *what, bool *out);
 /* An axis argument: an integer, counted from the end when negative. */
 bool value_axis(struct resolver *r, const struct value *v, int rank, int *out);
 bool value_ints(struct resolver *r, const struct value *v, const char *what, int64_t *out, int *count);
+
+/* builtin_moments.c: [mean, variance] of the floats x over `axes`, a bit mask. */
+struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct loc loc);
+
+/* builtin_gradient.c: whether a file calls gradient(y, x) */
+bool asks_gradients(const struct file *file);
 
 /* names.c: what a variable is called */
 /* What owns the variables of the layer `name` that is called by e, or of the layer that e makes. */

@@ -457,7 +457,7 @@ static int doc(struct cli *c) {
 const struct verb verbs[] = {
     {"check", "MODEL", "says what is wrong with a model, and with the data that are given",
      MODEL_OPTIONS " data rows eval-data eval-rows " PASS_OPTIONS " json", check},
-    {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
+    {"compile", "MODEL", "shows what a model becomes: a graph, a plan, LLVM IR, CUDA C, PTX",
      MODEL_OPTIONS " " PASS_OPTIONS " emit tasks arch entry file json", compile},
     {"opt", "GRAPH", "runs passes over graph text, and prints it",
      TARGET_OPTIONS " passes list-passes emit graph file json " PASS_OPTIONS, opt},

@@ -31,7 +31,7 @@ bool attr_equal(const struct attr *a, const struct attr *b);
 /* Gives a node another name if that is free (a binding names the value of its expression). False if it is taken. */
 bool graph_rename(struct graph *g, struct node *n, const char *name);
 
-/* The general form. `type` is needed by ops whose type is not inferred (op_info.typed), else NULL or the
+/* The general form. `type` is needed by ops whose type is not inferred (OP_TYPED), else NULL or the
  * expected type. The node is called <scope>.<op>; where a different node has that name, the last parts of its
  * operands' names are appended one by one until it is free: what a node is called depends on what it computes,
  * never on a count. */

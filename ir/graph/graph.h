@@ -2,10 +2,11 @@
 /* The graph: immutable, hash-consed nodes in one arena. All that nodes and header point to lies in that arena, except
  * for sources and the bodies of fused nodes; a scan has a body of its own.
  *
- * A node has one result. Equal nodes (same op, type, inputs, attributes and place) are one node. Nodes are
- * numbered in creation order, inputs before users, so a walk over `nodes` is a topological order, and side
- * tables are arrays indexed by id. Effects are `assign` nodes reachable from the outputs; a read of a variable
- * sees the value from before the step. A pass never changes a graph: it builds another one. */
+ * A node has one value; fused nodes and scans have further results, which `output` nodes read. Equal nodes (same op,
+ * type, inputs, attributes and place) are one node. Nodes are numbered in creation order, inputs before users, so a
+ * walk over `nodes` is a topological order, and side tables are arrays indexed by id. Effects are `assign` nodes
+ * reachable from the outputs; a read of a variable sees the value from before the step. A pass never changes a graph:
+ * it builds another one. */
 #ifndef DGC_IR_GRAPH_GRAPH_H
 #define DGC_IR_GRAPH_GRAPH_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An op: one row in ops.def, one `const struct op_info op_<name>` in ops/<family>.c.
  *
- * Everything that the compiler knows about an op stands in that one paragraph. Passes and backends ask the kind
- * and the traits, never the name. */
+ * What holds of an op wherever it stands is in that one paragraph, and whoever treats many ops alike asks the kind
+ * and the traits. A pass whose rule is about one op (rows: scatter_add) names it, as a backend names its leaves. */
 #ifndef DGC_IR_OPS_OP_H
 #define DGC_IR_OPS_OP_H
 
