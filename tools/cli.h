@@ -63,6 +63,8 @@ struct cli_option {
 bool cli_option(const struct verb *v, int index, struct cli_option *out);
 /* Tells the session which files the command reads and writes; the exit code: 2 where two of them are one. */
 int cli_use_files(struct cli *c);
+/* Whether `name` is one of the words of a list, which blanks separate. */
+bool cli_in_list(const char *list, const char *name);
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
 const char *cli_closest(const char *word, const char *candidates);
 

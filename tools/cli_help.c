@@ -33,16 +33,9 @@ static const struct option_group {
 };
 enum { NGROUPS = sizeof groups / sizeof *groups };
 
-static bool is_among(const char *names, const char *name) {
-  size_t len = strlen(name);
-  for (const char *p = names; (p = strstr(p, name)); p += len)
-    if ((p == names || p[-1] == ' ') && (p[len] == ' ' || !p[len])) return true;
-  return false;
-}
-
 static bool is_grouped(const char *name) {
   for (int i = 0; i < NGROUPS; i++)
-    if (is_among(groups[i].options, name)) return true;
+    if (cli_in_list(groups[i].options, name)) return true;
   return false;
 }
 
@@ -79,7 +72,8 @@ static void print_group(const struct verb *v, const char *title, const char *nam
   struct cli_option o;
   bool any = false;
   for (int i = 0; cli_option(v, i, &o); i++) {
-    if (is_among(common, o.name) != of_common || (names ? !is_among(names, o.name) : is_grouped(o.name)))
+    if (cli_in_list(common, o.name) != of_common ||
+        (names ? !cli_in_list(names, o.name) : is_grouped(o.name)))
       continue;
     if (!any) printf("\n%s:\n", title);
     any = true;

@@ -72,7 +72,7 @@ static const struct own_option own_options[] = {
 };
 enum { NOWN = sizeof own_options / sizeof *own_options };
 
-static bool in_list(const char *list, const char *name) {
+bool cli_in_list(const char *list, const char *name) {
   size_t len = strlen(name);
   for (const char *p = list; len && (p = strstr(p, name)); p += len)
     if ((p == list || p[-1] == ' ') && (p[len] == ' ' || !p[len])) return true;
@@ -80,7 +80,7 @@ static bool in_list(const char *list, const char *name) {
 }
 
 static bool takes(const struct verb *v, const char *name) {
-  return in_list(v->options, name) || strcmp(name, "help") == 0 || strcmp(name, "color") == 0;
+  return cli_in_list(v->options, name) || strcmp(name, "help") == 0 || strcmp(name, "color") == 0;
 }
 
 static const struct own_option *find_own(const char *name, size_t len) {
@@ -188,7 +188,7 @@ static bool print_elsewhere(const struct cli *c, char *word) {
   for (char *at = word; *at; at++)
     if (*at == '_') *at = '-';
   for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
-    if ((!elsewhere[i].name || takes(c->verb, elsewhere[i].name)) && in_list(elsewhere[i].theirs, word))
+    if ((!elsewhere[i].name || takes(c->verb, elsewhere[i].name)) && cli_in_list(elsewhere[i].theirs, word))
       return fprintf(stderr, "dgc %s: help: write %s\n", c->verb->name, elsewhere[i].here) > 0;
   return false;
 }

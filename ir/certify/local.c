@@ -30,8 +30,7 @@ void certify_local_begin(struct certify *c, const uint8_t *live) {
   c->per_tower = arena_new_array(c->arena, g->count + 1, uint8_t);
   c->fixed = arena_new_array(c->arena, g->count + 1, uint8_t);
   c->wants_local = arena_new_array(c->arena, g->count + 1, uint8_t);
-  const char *scaling = c->placed->config.loss_scaling;
-  c->local_rows = scaling && strcmp(scaling, "per_tower") == 0;
+  c->local_rows = scales_per_tower(&c->placed->config);
   bool any = false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];

@@ -295,8 +295,7 @@ struct simulation *certify_simulation(struct certify *c, struct numbers *z) {
   struct simulation *m = arena_new(z->arena, struct simulation);
   size_t nodes = (size_t)c->source->count + 1;
   *m = (struct simulation){.c = c, .z = z, .g = c->source, .live = graph_live(z->arena, c->source)};
-  const char *scaling = c->placed->config.loss_scaling;
-  m->local_rows = scaling && strcmp(scaling, "per_tower") == 0;
+  m->local_rows = scales_per_tower(&c->placed->config);
   m->constant = certify_constants(z->arena, c->source);
   m->varies = arena_new_array(z->arena, nodes, uint8_t);
   m->fixed = arena_new_array(z->arena, nodes, uint8_t);

@@ -37,5 +37,7 @@ struct config {
 
 /* A copy that shares nothing with `from`. */
 struct config config_copy(struct arena *a, const struct config *from);
+/* Whether a tower's loss is that of its own rows, as replicate_model_fn has it. */
+bool scales_per_tower(const struct config *c);
 
 #endif

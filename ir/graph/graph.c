@@ -34,6 +34,10 @@ struct config config_copy(struct arena *a, const struct config *from) {
   return c;
 }
 
+bool scales_per_tower(const struct config *c) {
+  return c->loss_scaling && strcmp(c->loss_scaling, "per_tower") == 0;
+}
+
 struct graph *graph_create_like(struct arena *a, const struct graph *from) {
   struct graph *g = graph_create(a, from->name, from->diags);
   g->stage = from->stage;

@@ -4,10 +4,6 @@
 
 #include <string.h>
 
-bool scales_per_tower(const struct config *c) {
-  return c->loss_scaling && strcmp(c->loss_scaling, "per_tower") == 0;
-}
-
 bool same_task(const struct target *t, int a, int b) {
   const struct device_name *x = &t->devices[a].name, *y = &t->devices[b].name;
   bool same_job = x->job == y->job || (x->job && y->job && strcmp(x->job, y->job) == 0);

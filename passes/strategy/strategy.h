@@ -41,8 +41,6 @@ int strategy_tasks(const struct strategy *s, const struct target *t, int *first)
 int strategy_worker(const struct strategy *s, int tower);
 /* The device that holds the variable, or its primary copy. */
 int strategy_home(const struct strategy *s, const struct node *variable);
-/* Whether a tower's loss is that of its own rows, as replicate_model_fn has it. */
-bool scales_per_tower(const struct config *c);
 /* Whether two devices belong to one task. */
 bool same_task(const struct target *t, int a, int b);
 
