@@ -37,6 +37,7 @@ static enum dgc_status no_direction(struct dgc_session *s, const char *name) {
 }
 
 enum dgc_status session_watch(struct dgc_session *s) {
+  s->last_best = (struct best_so_far){0};
   const char *asked = s->options.metric_to_watch;
   const struct model *m = s->model;
   struct best_so_far *b = &s->best;
@@ -72,6 +73,22 @@ bool session_watched(struct dgc_session *s, const struct dgc_metric *metrics) {
   return true;
 }
 
+bool session_evaluation_due(const struct dgc_session *s) {
+  static const struct every each_epoch = {.epochs = 1};
+  const struct every *e = &s->options.eval_every;
+  if (s->best.evaluated == s->position.step) return false;
+  return every_due(e->steps || e->epochs ? e : &each_epoch, &s->position);
+}
+
+bool session_keeps_last(const struct dgc_session *s, const struct goal *goal) {
+  return s->options.keep_best && s->best.evaluated != s->position.step && goal_is_reached(goal, &s->position);
+}
+
+void session_leave_last(struct dgc_session *s, const struct best_so_far *before) {
+  s->last_best = s->best;
+  s->best = *before;
+}
+
 bool session_impatient(const struct dgc_session *s) {
   return s->options.patience && s->best.waited >= s->options.patience;
 }
@@ -96,7 +113,7 @@ void session_say_impatient(struct dgc_session *s) {
 }
 
 bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step) {
-  const struct best_so_far *b = &s->best;
+  const struct best_so_far *b = s->last_best.what ? &s->last_best : &s->best;
   if (!b->what || b->step < 0) return false;
   *metric = (struct dgc_metric){s->val_names[b->metric], b->value};
   *step = b->step;

@@ -483,6 +483,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     s->lacks_at = saved.position.step;
     s->lacks = arena_strdup(s->arena, path);
     s->best = saved.best;
+    s->last_best = (struct best_so_far){0};
     s->restored = true;
     make_own(s, path);
   }

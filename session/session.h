@@ -189,6 +189,8 @@ struct dgc_session {
   struct arena *building; /* of a plan that is not in `plans` yet */
   struct position position;
   struct best_so_far best;
+  struct best_so_far
+      last_best; /* with the evaluation behind the last step, which was not due; `what` NULL: none was */
   const char **val_names; /* "val.loss": of the model's measures */
   bool initialised;       /* the variables hold values */
   struct kept kept;       /* or these are to be theirs */

@@ -3,6 +3,7 @@
 #include "session/towers.h"
 
 #include "session/compile.h"
+#include "session/strategy.h"
 
 #include "ir/graph/graph.h"
 #include "passes/strategy/strategy.h"
@@ -38,4 +39,11 @@ enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, 
     o->first_tower = i;
   }
   return DGC_OK;
+}
+
+void session_say_idle_towers(struct dgc_session *s) {
+  int64_t rows = session_batch(s), idle = s->config.towers - rows;
+  if (idle > 0)
+    diag_note(&s->diags, LOC_NONE, "a batch of %lld row%s leaves %lld of %lld towers without any",
+              (long long)rows, rows == 1 ? "" : "s", (long long)idle, (long long)s->config.towers);
 }

@@ -16,5 +16,7 @@ enum dgc_status session_towers(struct dgc_session *s, enum entry_kind kind, int6
                                struct towers *out);
 /* Which towers' rows of a batch this process reads: its own, where tasks are processes. */
 enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, struct loader_options *o);
+/* Tells of towers that a batch leaves without a row: what costs memory and time, and does nothing. */
+void session_say_idle_towers(struct dgc_session *s);
 
 #endif

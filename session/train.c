@@ -223,11 +223,17 @@ static enum dgc_status evaluate(struct training *t) {
   return status;
 }
 
-static bool evaluation_due(const struct training *t) {
-  static const struct every each_epoch = {.epochs = 1};
-  const struct every *e = &t->s->options.eval_every;
-  if (!t->test || t->s->best.evaluated == t->s->position.step) return false;
-  return every_due(e->steps || e->epochs ? e : &each_epoch, &t->s->position);
+/* Behind a step. What the last one gives is kept if it is the best, and is no part of what goes on. */
+static enum dgc_status evaluate_if_due(struct training *t) {
+  struct dgc_session *s = t->s;
+  struct best_so_far before = s->best;
+  bool due = t->test && session_evaluation_due(s);
+  bool last = t->test && !due && session_keeps_last(s, &t->goal);
+  if (!due && !last) return DGC_OK;
+  enum dgc_status status = add_loss(t); /* what ends the training ends it before */
+  if (!status) status = evaluate(t);
+  if (last) session_leave_last(s, &before);
+  return status;
 }
 
 /* Nothing was evaluated behind the step that comes. */
@@ -273,10 +279,7 @@ static enum dgc_status end_batches(struct training *t, const struct batch *b) {
   s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
   s->position.index = b->last ? 0 : b->index + 1;
   enum dgc_status status = b->last ? tasks_collect(s, clock_seconds() - t->epoch_begin) : DGC_OK;
-  if (!status && evaluation_due(t)) {
-    status = add_loss(t); /* what ends the training ends it before */
-    if (!status) status = evaluate(t);
-  }
+  if (!status) status = evaluate_if_due(t);
   bool ends = !b->last && (session_impatient(s) || goal_is_reached(&t->goal, &s->position));
   if (!status && ends) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
   if (!status) status = report(t, b, ends);
@@ -466,19 +469,11 @@ static void say_undumped(const struct training *t) {
                  file, (long long)from + 1, (long long)to);
 }
 
-/* What costs memory and time, and does nothing. */
-static void say_idle_towers(struct dgc_session *s) {
-  int64_t rows = session_batch(s), idle = s->config.towers - rows;
-  if (idle > 0)
-    diag_note(&s->diags, LOC_NONE, "a batch of %lld row%s leaves %lld of %lld towers without any",
-              (long long)rows, rows == 1 ? "" : "s", (long long)idle, (long long)s->config.towers);
-}
-
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
   enum dgc_status status = session_fit_position(s, session_batch(s), t->data);
   if (status) return status;
-  say_idle_towers(s);
+  session_say_idle_towers(s);
   struct loader_options lo = {.batch = session_batch(s),
                               .shuffle = !s->options.no_shuffle,
                               .seed = (uint64_t)s->options.seed,
@@ -501,7 +496,7 @@ static enum dgc_status train_over(struct training *t) {
   forget_evaluation(t);
   t->begin = t->epoch_begin = t->saved = clock_seconds();
   /* Stopped before it could evaluate, and saved. */
-  if (!status && s->position.step && evaluation_due(t)) status = evaluate(t);
+  if (!status && s->position.step && t->test && session_evaluation_due(s)) status = evaluate(t);
   forget_evaluation(t);
   if (!status) status = s->free ? train_freely(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);

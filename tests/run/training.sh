@@ -38,6 +38,30 @@ kept, said = json.load(open("best.json")), json.load(open("out"))["training"]["b
 assert said["metric"] == "val.loss" and said["value"] == kept["loss"], (said, kept)
 PYTHON
 
+# --- the evaluation at the end counts, also where it is the first one ---
+last() {
+  expect 0 "the last step, $*" $train --keep-best last.safetensors "$@"
+  cp out last.json
+  expect 0 'what is kept' "$dgc" eval $digits --checkpoint last.safetensors --json
+  cp out kept.json
+  python3 - $steps <<'PYTHON' && pass || fail "not the best of what was told, $*"
+import json, sys
+kept, said = json.load(open("kept.json")), json.load(open("last.json"))
+best, steps = said["training"]["best"], int(sys.argv[1])
+assert best["value"] == kept["loss"] <= said["loss"] and best["step"] <= steps, (best, kept, said)
+assert best["step"] == steps or steps == 23, best
+PYTHON
+}
+steps=7 # of an epoch of ten
+last --steps 7
+last --steps 7 --devices cpu:0-1
+steps=23
+last --steps 23 --eval-every 10
+last --steps 23 --eval-every 10 --set rate=0.5
+rm -f last.safetensors
+expect 0 'no evaluation' $train --keep-best last.safetensors --steps 0
+[ ! -e last.safetensors ] && pass || fail 'what no step was evaluated behind is kept'
+
 # --- going on is as if it had never ended ---
 watch='--eval-every 4 --patience 2 --metric-to-watch val.accuracy:max --set rate=0.02'
 expect 0 'patience' "$dgc" train $digits $watch --overwrite --epochs 40 --checkpoint whole.safetensors --keep-best w.safetensors
