@@ -505,11 +505,14 @@ int plan_input(const struct plan *p, const char *name) {
   return -1;
 }
 
-/* The rows of the input that the node is, or is a part of: from *first on, how many. Else -1. */
+/* The rows of the input that the node is, or looks into: from *first on, how many. Else -1. */
 static int64_t rows_of(const struct node *n, const char *input, int64_t *first) {
-  const struct node *of = n->op == OP_split ? n->inputs[0] : n;
-  *first = n->op == OP_split ? node_int_or(n, ATTR_offset, 0) : 0;
-  return of->op == OP_input && of->type.rank && strcmp(of->name, input) == 0 ? n->type.dim[0] : -1;
+  int64_t bytes = type_bytes(&n->type), begin = 0, offset;
+  for (; node_is_view(n, &offset); n = n->inputs[0]) begin += offset;
+  if (n->op != OP_input || !n->type.rank || strcmp(n->name, input) != 0) return -1;
+  int64_t row = n->type.dim[0] ? type_bytes(&n->type) / n->type.dim[0] : 0;
+  *first = row ? begin / row : 0;
+  return row ? (begin + bytes + row - 1) / row - *first : 0;
 }
 
 bool reads_rows(const struct dgc_session *s, const struct loaded *l, const char *input, int64_t first,
@@ -517,7 +520,7 @@ bool reads_rows(const struct dgc_session *s, const struct loaded *l, const char 
   for (uint32_t i = 0; i < l->graph->count; i++) {
     const struct node *n = l->graph->nodes[i];
     int64_t at, rows;
-    bool moves = rows_of(n, input, &at) < 0; /* a split moves nothing by itself: its users do */
+    bool moves = rows_of(n, input, &at) < 0; /* what looks into it moves nothing: its users do */
     if (!moves || plan_process(l->plan, n->device) != s->transport->rank) continue;
     for (int k = 0; k < n->ninputs; k++) {
       rows = rows_of(n->inputs[k], input, &at);

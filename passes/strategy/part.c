@@ -92,6 +92,13 @@ bool part_find(struct arena *a, const struct config *c, const struct strategy *s
   return true;
 }
 
+static bool sends(const struct node *n, const struct node *x, const int64_t *order, int norder) {
+  int count;
+  if (n->op != OP_send || n->inputs[0] != x) return false;
+  const int64_t *have = node_ints(n, ATTR_order, &count);
+  return count == norder && memcmp(have, order, (size_t)norder * sizeof *order) == 0;
+}
+
 struct node *part_send(struct graph *g, struct node *x, int to, const int64_t *order, int norder) {
   if (!x) return NULL;
   build_at(g, x);
@@ -101,7 +108,10 @@ struct node *part_send(struct graph *g, struct node *x, int to, const int64_t *o
   struct attr attrs[2] = {attr_ints(ATTR_order, norder, order), attr_int(ATTR_peer, to)};
   const char *name = arena_printf(g->arena, "%s.to_%d", x->name, to);
   struct node *have = graph_find(g, name);
-  if (have && have->op == OP_send && have->inputs[0] == x) return have;
+  /* What two nodes of the source are may be one here: it is sent for each of them, as it is received. */
+  for (int again = 2; have && !sends(have, x, order, norder); again++)
+    have = graph_find(g, name = arena_printf(g->arena, "%s.to_%d.%d", x->name, to, again));
+  if (have) return have;
   struct node *n = build_named(g, name, OP_send, 1, &x, 2, attrs, NULL);
   if (n) graph_add_output(g, OUTPUT_SEND, n->name, n, 0);
   return n;
