@@ -191,6 +191,48 @@ static bool find_rows(struct dgc_session *s, enum data_use use, const struct mod
   return true;
 }
 
+static bool *nodes_of(struct dgc_session *s, const struct graph *g, const struct node *from) {
+  bool *reached = arena_new_array(s->call, g->count, bool);
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    reached[n->id] = n == from;
+    for (int k = 0; k < n->ninputs; k++) reached[n->id] |= reached[n->inputs[k]->id];
+  }
+  return reached;
+}
+
+/* Where not all that is predicted needs the input, which there is no data for: what does, and how to do without. */
+static void say_needed(struct dgc_session *s, enum data_use use, const char *input) {
+  const struct graph *g = use == DATA_PREDICT ? s->model->predict : NULL; /* all of it */
+  const struct node *n = g ? graph_find(g, input) : NULL;
+  const bool *reached = n ? nodes_of(s, g, n) : NULL;
+  struct loc loc = LOC_NONE;
+  struct str needing = str_make(s->call), others = str_make(s->call);
+  for (int i = 0; n && i < g->noutputs; i++) {
+    const struct output *o = &g->outputs[i];
+    if (o->role != OUTPUT_PREDICT) continue;
+    if (!reached[o->node->id]) str_printf(&others, " --output %s=FILE", o->name);
+    if (!reached[o->node->id]) continue;
+    if (!needing.len) loc = o->node->loc;
+    str_printf(&needing, "%s`predict %s`", needing.len ? ", " : "", o->name);
+  }
+  if (!n || !others.len || !needing.len) return;
+  diag_note(&s->diags, loc, "input %s is read for %s alone", input, needing.data);
+  diag_help(&s->diags, LOC_NONE, "what does without it is predicted with%s", others.data);
+}
+
+/* The input that cannot be read, if it is one by itself. */
+static void say_unread(struct dgc_session *s, enum data_use use, const struct data_spec *specs, int count) {
+  for (int i = 0; i < count && use == DATA_PREDICT; i++) {
+    struct diags silent;
+    diags_init(&silent, s->call);
+    if (specs[i].path[0] == '-' || specs[i].vocabulary) continue;
+    struct dataset *alone = dataset_open(s->call, NULL, &specs[i], 1, NULL, &silent);
+    dataset_close(alone);
+    if (!alone) say_needed(s, use, specs[i].name);
+  }
+}
+
 static enum dgc_status no_rows(struct dgc_session *s, enum data_use use, const struct model_input *input) {
   struct data_spec of_training;
   session_fail(s, DGC_USAGE, "no data for input %s of model %s: give --data %s=FILE", input->name,
@@ -199,6 +241,7 @@ static enum dgc_status no_rows(struct dgc_session *s, enum data_use use, const s
     diag_help(&s->diags, LOC_NONE,
               "the model has a block `data train` alone: --eval-rows A:B takes rows of that, `data test` "
               "says others");
+  say_needed(s, use, input->name);
   return DGC_USAGE;
 }
 
@@ -264,6 +307,7 @@ static enum dgc_status open_data(struct dgc_session *s, enum data_use use, bool 
   if (status) return status;
   const char *rows = use == DATA_TRAIN || (!o->eval_rows && !s->trained) ? o->rows : o->eval_rows;
   struct dataset *ds = dataset_open(s->call, NULL, specs, count, rows, &s->diags);
+  if (!ds) say_unread(s, use, specs, count);
   for (int i = 0; ds && i < s->model->ninputs; i++) {
     const struct model_input *input = &s->model->inputs[i];
     if (!dataset_find(ds, input->name)) continue;

@@ -32,7 +32,8 @@ static const struct output *find_output(const struct graph *g, const char *name,
   return NULL;
 }
 
-static enum dgc_status no_output(struct dgc_session *s, const struct graph *g, const char *name) {
+static enum dgc_status no_output(struct dgc_session *s, const char *name) {
+  const struct graph *g = s->model->predict; /* all of it */
   const char **names = arena_new_array(s->call, (size_t)g->noutputs, const char *);
   size_t count = 0;
   for (int i = 0; i < g->noutputs; i++)
@@ -40,6 +41,45 @@ static enum dgc_status no_output(struct dgc_session *s, const struct graph *g, c
   session_fail(s, DGC_USAGE, "model %s predicts no '%s'", s->model->name, name);
   diag_closest(&s->diags, LOC_NONE, name, names, count, "it predicts");
   return DGC_USAGE;
+}
+
+/* Whether the option output names it. */
+static bool is_asked_for(const struct list *l, const char *name) {
+  size_t len = strlen(name);
+  for (int i = 0; i < l->count; i++)
+    if (strncmp(l->items[i], name, len) == 0 && l->items[i][len] == '=') return true;
+  return false;
+}
+
+/* The part of the entry that gives what the option output names: the rest is not computed, and its inputs are not
+ * read. The same as before, where that was asked for before. NULL: it names none, or all. */
+static const struct graph *named_part(struct dgc_session *s, const struct graph *all) {
+  const struct list *l = &s->options.output;
+  bool names = l->count > 0;
+  for (int i = 0; i < l->count; i++) names = names && strchr(l->items[i], '=');
+  if (!names) return NULL;
+  struct graph some = *all;
+  some.noutputs = 0;
+  some.outputs = arena_new_array(s->call, (size_t)all->noutputs, struct output);
+  for (int i = 0; i < all->noutputs; i++)
+    if (all->outputs[i].role != OUTPUT_PREDICT || is_asked_for(l, all->outputs[i].name))
+      some.outputs[some.noutputs++] = all->outputs[i];
+  if (!some.noutputs || some.noutputs == all->noutputs) return NULL;
+  struct str key = str_make(s->call);
+  str_printf(&key, "%p", (const void *)all);
+  for (int i = 0; i < some.noutputs; i++) str_printf(&key, " %s", some.outputs[i].name);
+  if (!s->named_parts.arena) s->named_parts = map_make(s->arena);
+  const struct graph *known = map_get(&s->named_parts, key.data);
+  if (known) return known;
+  struct graph *part = graph_prune(s->arena, &some);
+  if (part == &some) { /* all of it is needed all the same */
+    part = arena_new(s->arena, struct graph);
+    *part = some;
+    part->outputs = arena_new_array(s->arena, (size_t)some.noutputs, struct output);
+    memcpy(part->outputs, some.outputs, (size_t)some.noutputs * sizeof *some.outputs);
+  }
+  map_put(&s->named_parts, arena_strdup(s->arena, key.data), part);
+  return part;
 }
 
 static void add_to_sink(struct dgc_session *s, const struct graph *g, struct sink *sinks, int *nsinks,
@@ -73,7 +113,7 @@ static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, 
       if (g->outputs[k].role == OUTPUT_PREDICT) add_to_sink(s, g, sinks, nsinks, l->items[i], k);
     if (!equals) continue;
     const char *name = arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i]));
-    if (!find_output(g, name, &output)) return no_output(s, g, name);
+    if (!find_output(g, name, &output)) return no_output(s, name);
     add_to_sink(s, g, sinks, nsinks, equals + 1, output);
   }
   for (int i = 0; !l->count && i < g->noutputs; i++)
@@ -142,6 +182,7 @@ static enum dgc_status close_sinks(struct dgc_session *s, enum dgc_status status
 }
 
 struct prediction {
+  struct dgc_session *s;
   struct dataset *data;
   struct loader *loader;
   struct sink *sinks;
@@ -150,6 +191,7 @@ struct prediction {
 
 static void end_prediction(void *prediction) {
   struct prediction *p = prediction;
+  p->s->predicted = NULL;
   loader_destroy(p->loader);
   dataset_close(p->data);
 }
@@ -161,12 +203,13 @@ static void abandon_prediction(void *prediction) {
 }
 
 static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
-  struct prediction p = {0};
+  struct prediction p = {.s = s};
   struct arena_guard guard;
   arena_guard(&guard, abandon_prediction, &p);
   enum dgc_status status = session_need(s, ENTRY_PREDICT);
   if (!status) status = session_files_apart(s, false);
   if (!status) {
+    s->predicted = named_part(s, entry_source(s, ENTRY_PREDICT));
     const struct graph *g = entry_source(s, ENTRY_PREDICT);
     p.sinks = arena_new_array(s->call, (size_t)(g->noutputs + s->options.output.count), struct sink);
     status = make_sinks(s, g, p.sinks, &p.nsinks);

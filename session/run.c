@@ -321,7 +321,7 @@ static enum dgc_status find_plan(struct dgc_session *s, enum entry_kind kind, in
                                  struct loaded **out) {
   for (struct loaded **p = &s->plans; *p; p = &(*p)->next) {
     struct loaded *l = *p;
-    if (l->kind != kind || l->batch != batch) continue;
+    if (l->kind != kind || l->batch != batch || l->source != entry_source(s, kind)) continue;
     *p = l->next;
     l->next = s->plans;
     s->plans = *out = l;
@@ -329,7 +329,7 @@ static enum dgc_status find_plan(struct dgc_session *s, enum entry_kind kind, in
   }
   struct arena *a = s->building = arena_create();
   struct loaded *l = arena_new(a, struct loaded);
-  *l = (struct loaded){.kind = kind, .batch = batch, .arena = a};
+  *l = (struct loaded){.kind = kind, .batch = batch, .source = entry_source(s, kind), .arena = a};
   enum dgc_status status = build_plan(s, l);
   s->building = NULL;
   if (status) {

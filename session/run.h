@@ -11,6 +11,7 @@ struct loaded {
   struct loaded *next;
   enum entry_kind kind;
   int64_t batch;
+  const struct graph *source; /* the entry's; of predictions there may be several */
   struct arena *arena;
   const struct graph *graph; /* fused */
   const struct plan *plan;

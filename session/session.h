@@ -50,6 +50,7 @@
 #define DGC_SESSION_SESSION_H
 
 #include "base/diag.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "include/dgc.h"
 #include "ir/graph/config.h"
@@ -165,9 +166,11 @@ struct dgc_session {
 
   const struct source *source;
   struct model *model;
-  struct target listed; /* the devices of the options */
-  struct target target; /* and what the strategy adds to them */
-  struct config config; /* once it is settled, but for the batch */
+  const struct graph *predicted; /* what is predicted in this call, where that is not all; NULL: it is */
+  struct map named_parts; /* such parts, which plans were made of, by what they are of and their names */
+  struct target listed;   /* the devices of the options */
+  struct target target;   /* and what the strategy adds to them */
+  struct config config;   /* once it is settled, but for the batch */
   bool free;           /* workers apply their gradients as they come, by an option or the model's strategy: */
   int64_t free_bound;  /* see runtime/mpi/free.h */
   bool settled, moves; /* variables lie where another settlement put them */
