@@ -43,10 +43,13 @@ layer layer_norm(x : T[..., K], epsilon : fraction = 1e-5) {
 # (x - mean) / sqrt(variance + epsilon) * scale + shift of each channel (Ioffe, Szegedy 2015). In training the statistics
 # are those of the whole batch, over all towers, with `synchronize = false` those of each tower's rows (tf.distribute's
 # BatchNormalization), so that results depend on the number of towers; running averages, then of the towers' means, serve
-# evaluation and prediction.
+# evaluation and prediction: moving = momentum * moving + (1 - momentum) * that of the batch, as in Keras (torch's momentum is 1
+# less this one), where the variance divides by the number of values (torch's running_var by one less). With training = false they
+# serve in training, too, and stay as they are: with freeze for scale and shift that is Keras' trainable = False.
 #   input x : f32[B, 8]
-#   train mean(square(nn.batch_norm(x) - 1)) with sgd()
-layer batch_norm(x : T[...S, K], momentum : fraction = 0.99, epsilon : fraction = 1e-3, synchronize = true) {
+#   h = nn.dense(nn.batch_norm(x, training = false), 4)     # learned before: --init-from
+#   train mean(square(h - 1)) with [freeze("h.batch_norm.*"), sgd()]
+layer batch_norm(x : T[...S, K], momentum : fraction = 0.99, epsilon : fraction = 1e-3, synchronize = true, training = training) {
   var scale : T[K] = ones()
   var shift : T[K] = zeros()
   state moving_mean : T[K] = zeros()

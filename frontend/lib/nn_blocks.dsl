@@ -4,10 +4,11 @@
 
 # (x - mean) / standard deviation of each column, the last axis, over the rows that training has seen so far: after whole epochs those
 # of all of them, as Keras' Normalization and sklearn's StandardScaler fit; what is evaluated or predicted adds nothing. NaN, which
-# stands for what is missing, is not counted, and becomes 0, the mean. The gradient takes both for constants.
+# stands for what is missing, is not counted, and becomes 0, the mean. The gradient takes both for constants. With training = false
+# what training sees adds nothing either.
 #   input x : f32[B, 8]
 #   predict y = nn.running_norm(x)
-layer running_norm(x : T[...S, K], epsilon : nonnegative = 1e-7) {
+layer running_norm(x : T[...S, K], epsilon : nonnegative = 1e-7, training = training) {
   state count  : f64[K] = zeros()
   state center : f64[K] = zeros()
   state spread : f64[K] = zeros()      # the sum of the squares of what lies beside the center
@@ -76,26 +77,28 @@ layer weight_norm(x : T[..., K], units : int, activation = identity, use_bias = 
 # ---- residual blocks of images ----
 
 # Two convolutions of 3 by 3, and what came in on top: relu(x + norm(conv(relu(norm(conv(x)))))) (He et al. 2016). Where the
-# channels or the size change, x goes through a convolution of 1 by 1.
+# channels or the size change, x goes through a convolution of 1 by 1. `training` is that of batch_norm.
 #   input x : f32[B, 8, 8, 4]
 #   predict y = nn.residual_block(x, 8, stride = 2)       # f32[B, 4, 4, 8]
-layer residual_block(x : T[N, H, W, C], filters : int, stride = 1, precision = none) with precision = precision {
-  first = batch_norm(conv2d(x, filters, stride = stride, use_bias = false))
-  second = batch_norm(conv2d(relu(first), filters, use_bias = false))
+layer residual_block(x : T[N, H, W, C], filters : int, stride = 1, precision = none,
+                     training = training) with precision = precision {
+  first = batch_norm(conv2d(x, filters, stride = stride, use_bias = false), training = training)
+  second = batch_norm(conv2d(relu(first), filters, use_bias = false), training = training)
   if stride == 1 and C == filters { return relu(x + second) }
-  past = batch_norm(conv2d(x, filters, size = 1, stride = stride, use_bias = false))
+  past = batch_norm(conv2d(x, filters, size = 1, stride = stride, use_bias = false), training = training)
   return relu(past + second)
 }
 
 # The same through a narrow place: 1 by 1 to `filters`, 3 by 3, 1 by 1 to four times as many (He et al. 2016).
 #   input x : f32[B, 8, 8, 4]
 #   predict y = nn.bottleneck_block(x, 2)                 # f32[B, 8, 8, 8]
-layer bottleneck_block(x : T[N, H, W, C], filters : int, stride = 1, precision = none) with precision = precision {
-  first = batch_norm(conv2d(x, filters, size = 1, use_bias = false))
-  second = batch_norm(conv2d(relu(first), filters, stride = stride, use_bias = false))
-  third = batch_norm(conv2d(relu(second), 4 * filters, size = 1, use_bias = false))
+layer bottleneck_block(x : T[N, H, W, C], filters : int, stride = 1, precision = none,
+                       training = training) with precision = precision {
+  first = batch_norm(conv2d(x, filters, size = 1, use_bias = false), training = training)
+  second = batch_norm(conv2d(relu(first), filters, stride = stride, use_bias = false), training = training)
+  third = batch_norm(conv2d(relu(second), 4 * filters, size = 1, use_bias = false), training = training)
   if stride == 1 and C == 4 * filters { return relu(x + third) }
-  past = batch_norm(conv2d(x, 4 * filters, size = 1, stride = stride, use_bias = false))
+  past = batch_norm(conv2d(x, 4 * filters, size = 1, stride = stride, use_bias = false), training = training)
   return relu(past + third)
 }
 

@@ -92,6 +92,40 @@ model gan {
     return Model("gan", text, {"real": rows_of(8, count, 2), "noise": rows_of(9, count, 3)}, first, step)
 
 
+def frozen(count):
+    """A body with normalisations that has been learned, and stays: as Keras' trainable = False, also in what it computes."""
+    text = """use nn
+layer body(x) {
+  norm = nn.batch_norm(x, training = false)
+  h = nn.dense(norm, 4, activation = tanh)
+  return nn.running_norm(nn.batch_norm(h, training = false), training = false)
+}
+model frozen {
+  input x : f64[B, 3]
+  input y : f64[B]
+  h = body(x)
+  made = nn.dense(h, 1)
+  train mean(square(made[:, 0] - y)) with [freeze("h.*"), sgd(rate = 0.1)]
+}"""
+    first = draw(51, h__norm__scale=(3,), h__norm__shift=(3,), h__norm__moving_mean=(3,), h__h__kernel=(3, 4), h__h__bias=(4,))
+    first.update(draw(52, h__batch_norm__scale=(4,), h__batch_norm__shift=(4,), h__batch_norm__moving_mean=(4,)))
+    first.update(draw(53, h__center=(4,), made__kernel=(4, 1), made__bias=(1,)))
+    first.update({"h.norm.moving_variance": np.array([0.5, 1.0, 2.0]), "h.batch_norm.moving_variance": np.array([4.0, 1, 0.25, 2])})
+    first.update({"h.count": np.array([10.0, 20, 30, 40]), "h.spread": np.array([5.0, 10, 60, 40])})
+
+    def step(p, rows):
+        def normed(x, path):
+            gap = (x - p[path + ".moving_mean"]) / jnp.sqrt(p[path + ".moving_variance"] + 1e-3)
+            return gap * p[path + ".scale"] + p[path + ".shift"]
+
+        h = normed(jnp.tanh(dense(p, "h.h", normed(rows["x"], "h.norm"))), "h.batch_norm")
+        h = (h - p["h.center"]) / jnp.sqrt(p["h.spread"] / p["h.count"])
+        made = sgd(p, lambda p: jnp.mean((dense(p, "made", h)[:, 0] - rows["y"]) ** 2), 0.1, "made")
+        return {**p, **made}
+
+    return Model("frozen", text, {"x": rows_of(54, count, 3), "y": rows_of(55, count, 1)[:, 0]}, first, step)
+
+
 def tied(count):
     """The table that ids are looked up in also gives the logits."""
     text = """layer embedding(ids, size : int, units : int) {

@@ -35,7 +35,7 @@ model parameters() {
   input ids : i32[B, 4]
   p = nn.conv2d(x, 8, padding = 1)
   q = nn.conv_transpose(x, 8, output_padding = 1)
-  r = nn.batch_norm(x, training = true)
+  r = nn.layer_norm(x, training = true)
   s = nn.batch_norm(x, axis = 1)
   t = nn.dense(x, 8, kernel_regularizer = "l2")
   u = nn.embedding(ids, 9, 3, mask_zero = true)
@@ -85,7 +85,7 @@ model inputs() {
 # CHECK: help: write `padding = {{\[\[}}1, 1], [1, 1]]`; with "same" the result has the size of the input
 # CHECK: error: layer `conv_transpose` has no parameter `output_padding`
 # CHECK: help: its result is `stride` times as large with padding "same"
-# CHECK: error: layer `batch_norm` has no parameter `training`
+# CHECK: error: layer `layer_norm` has no parameter `training`
 # CHECK: help: it is known to each layer: `training` is true where a step trains
 # CHECK: error: layer `batch_norm` has no parameter `axis`
 # CHECK: help: channels are the last axis: `transpose(x, [0, 2, 3, 1])` moves them there
