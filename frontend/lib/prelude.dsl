@@ -93,7 +93,7 @@ function lookup(table : T[rows, units], ids : integers) { return gather(table, i
 
 # ---- statistics ----
 
-# mean((x - mean(x))^2) along axes, none: all.
+# mean((x - mean(x))^2) along axes, none: all. As numpy's: torch.var divides by one less than the number of values.
 #   input x : f32[B, 4]
 #   predict y = variance(x, axis = 1) # f32[B]
 function variance(x, axis = none, keep = false) {
@@ -101,7 +101,7 @@ function variance(x, axis = none, keep = false) {
   return mean(square(x - center), axis = axis, keep = keep)
 }
 
-# The root of the variance.
+# The root of the variance, as numpy's std; torch.std divides by one less.
 #   input x : f32[B, 4]
 #   predict y = stddev(x, axis = 1)   # f32[B]
 function stddev(x, axis = none, keep = false) { return sqrt(variance(x, axis, keep)) }

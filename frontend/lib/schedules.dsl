@@ -28,7 +28,7 @@ function linear_decay(rate, steps : positive, to = 0.0) {
   return rate + (to - rate) * t
 }
 
-# values[i] until step boundaries[i]; the last value from then on.
+# values[i] until step boundaries[i]; the last value from then on, in step boundaries[i] itself already (Keras': from the next).
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(piecewise([100, 200], [0.1, 0.03, 0.01]))

@@ -81,9 +81,25 @@ ROWS = {
     "lamb(0.05, decay = 0.1)": lambda: optax(lambda x: x.lamb(0.05, weight_decay=0.1)),
     "lars(0.05)": lambda: optax(lambda x: x.lars(0.05)),
     "lars(0.05, decay = 0.1, trust = 0.5)": lambda: optax(lambda x: x.lars(0.05, 0.1, trust_coefficient=0.5)),
+    "[decay_weights(0.1), sgd(0.05)]": lambda: torch(lambda o, p: o.SGD(p, 0.05, weight_decay=0.1)),
+    "[decay_weights(0.1), momentum(0.05)]": lambda: torch(lambda o, p: o.SGD(p, 0.05, 0.9, weight_decay=0.1)),
+    "[decay_weights(0.1), adam(0.05, epsilon = 1e-30)]": lambda: torch(lambda o, p: o.Adam(p, 0.05, eps=1e-30, weight_decay=0.1)),
+    "[decay_weights(0.1), rmsprop(0.05, decay = 0.99, epsilon = 1e-8)]": lambda: torch(
+        lambda o, p: o.RMSprop(p, 0.05, weight_decay=0.1)),
+    "[decay_weights(0.1), nadam(0.05)]": lambda: torch(lambda o, p: o.NAdam(p, 0.05, weight_decay=0.1)),
+    "sgdw(0.05, 0.1, mu = 0.0)": lambda: keras(lambda o: o.SGD(0.05, weight_decay=0.1)),
+    "adamw(0.05, 0.1, epsilon = 1e-30)": lambda: torch(lambda o, p: o.AdamW(p, 0.05, eps=1e-30, weight_decay=0.1)),
     "sgdw(0.05, decay = 0.1)": lambda: optax(lambda x: x.chain(x.trace(0.9), x.add_decayed_weights(0.1), x.scale(-0.05))),
     "sgdw(0.05, decay = 0.1, nesterov = true)": lambda: optax(lambda x: x.chain(
         x.trace(0.9, True), x.add_decayed_weights(0.1), x.scale(-0.05))),
+    "sgd(exponential_decay(0.1, 3, 0.5, staircase = true))": lambda: torch(
+        lambda o, p: o.SGD(p, 0.1), lambda s, o: s.StepLR(o, 3, 0.5)),
+    "sgd(piecewise([3, 5], [0.1, 0.05, 0.025]))": lambda: torch(
+        lambda o, p: o.SGD(p, 0.1), lambda s, o: s.MultiStepLR(o, [3, 5], 0.5)),
+    "sgd(piecewise([4, 6], [0.1, 0.05, 0.02]))": lambda: keras(lambda o: o.SGD(
+        o.schedules.PiecewiseConstantDecay([3, 5], [0.1, 0.05, 0.02]))),
+    "sgd(select(step < 3, linear_decay(0.0, 3, to = 0.3), 0.5 * 0.3 * (1 + cos(pi * min((cast(step, f64) - 3) / 6, 1)))))": by(
+        lambda x: x.warmup_cosine_decay_schedule(0.0, 0.3, 3, 9)),
     "sgd(polynomial_decay(0.1, 8, 0.01, 2))": by(lambda x: x.polynomial_schedule(0.1, 0.01, 2, 8)),
     "sgd(polynomial_decay(0.1, 8, power = 3))": lambda: torch(
         lambda o, p: o.SGD(p, 0.1), lambda s, o: s.PolynomialLR(o, 8, 3)),
@@ -97,7 +113,9 @@ ROWS = {
         lambda t: 0.1 * (0.04 if t == 0 else 4e-6 + (1 - 4e-6) * (1 + np.cos(np.pi * t / 9)) / 2)),
 }
 # Theirs compute these schedules in f32.
-ROUNDED = {"sgd(polynomial_decay(0.1, 8, 0.01, 2))", "sgd(cosine_restarts(0.1, 2, longer = 2, lower = 0.5, alpha = 0.1))"}
+ROUNDED = {"sgd(piecewise([4, 6], [0.1, 0.05, 0.02]))",
+           "sgd(select(step < 3, linear_decay(0.0, 3, to = 0.3), 0.5 * 0.3 * (1 + cos(pi * min((cast(step, f64) - 3) / 6, 1)))))",
+           "sgd(polynomial_decay(0.1, 8, 0.01, 2))", "sgd(cosine_restarts(0.1, 2, longer = 2, lower = 0.5, alpha = 0.1))"}
 LAYOUTS = [("f64", [("devices", "cpu:0")]), ("f64", [("devices", "cpu:0-2")]), ("f32", [("devices", "cpu:0-1")]),
            ("f64", [("cluster", "worker=2;ps=2"), ("strategy", "parameter_server"), ("min-part-bytes", "8")])]
 MODEL = """model m {
