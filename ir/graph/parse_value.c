@@ -3,6 +3,7 @@
 #include "ir/graph/parse.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
+#include "ir/strategies.h"
 
 #include <math.h>
 #include <string.h>
@@ -196,10 +197,19 @@ static bool read_home(struct lex *l, struct config *c) {
   return true;
 }
 
+static bool read_strategy(struct lex *l, struct loc loc, struct config *c) {
+  c->asked.strategy = loc;
+  if (!read_text(l, &c->strategy)) return false;
+  if (strategy_find(c->strategy)) return true;
+  strategy_unknown(c->strategy, NULL, loc, l->diags);
+  return false;
+}
+
 bool parse_option(struct lex *l, struct lexeme line, struct graph *g) {
   const char *key = line.text;
   struct config *c = &g->config;
   if (strcmp(key, "stage") == 0) return read_stage(l, &g->stage);
+  if (strcmp(key, "strategy") == 0) return read_strategy(l, line.loc, c);
 #define NUMBER(type, name, most)          \
   if (strcmp(key, #name) == 0) {          \
     int64_t n;                            \
