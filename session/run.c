@@ -25,7 +25,6 @@
 
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* --- devices --- */
 
@@ -233,7 +232,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   if (!status) status = settle_hosts(s);
   if (!status) status = session_check_modules(s);
   if (status) return status;
-  s->process = getpid();
+  session_starts_here(s);
   if (!s->engines)
     s->engines =
         engines_open_task(&s->target, (const struct backend *[]){chosen, NULL}, s->transport, &s->diags);

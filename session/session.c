@@ -4,9 +4,9 @@
 
 #include "runtime/mpi/transport.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- calls --- */
 
@@ -16,7 +16,20 @@ static void fresh_call(struct dgc_session *s) {
   s->message = "";
 }
 
-bool session_forked(const struct dgc_session *s) { return s->process && s->process != getpid(); }
+/* Forks on the way to this process: counted, as to ask for its number would be a call of the system in each step. */
+static int forks;
+
+static void count_fork(void) { forks++; }
+
+static void count_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+void session_starts_here(struct dgc_session *s) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, count_forks);
+  s->process = forks + 1;
+}
+
+bool session_forked(const struct dgc_session *s) { return s->process && s->process != forks + 1; }
 
 bool session_begin(struct dgc_session *s, struct call *c) {
   if (session_forked(s)) {

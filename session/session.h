@@ -57,7 +57,6 @@
 
 #include <setjmp.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 struct list {
   const char **items;
@@ -186,7 +185,7 @@ struct dgc_session {
   const struct transport *beside; /* between the first of them and the evaluator; else NULL */
   struct engines *engines;
   struct workers *workers;
-  pid_t process; /* that has these, and devices; 0: there are none yet */
+  int process; /* that has these, and devices; 0: there are none yet */
   struct store *store;
   struct loaded *plans;
   struct arena *building; /* of a plan that is not in `plans` yet */
@@ -255,6 +254,7 @@ enum dgc_status session_wrong_size(struct dgc_session *s);
 
 /* Whether what the session has started (threads, devices) is of another process, from which this one was forked. */
 bool session_forked(const struct dgc_session *s);
+void session_starts_here(struct dgc_session *s);
 
 /* Between the two, what a call allocates lives no longer than that; its diagnostics do. */
 struct inner_arena {
