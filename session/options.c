@@ -455,7 +455,8 @@ static bool is_range(const char *value) {
 
 /* Values that are wrong whatever the model is. */
 static enum dgc_status check_text(struct dgc_session *s, const struct option_row *r, const char *value) {
-  if (r->use != DGC_NO_FILE && !*value) return session_fail(s, DGC_USAGE, "%s: the name is empty", r->name);
+  if (r->use != DGC_NO_FILE && !*value && !IS_AMONG(r, AT(data), AT(eval_data)))
+    return session_fail(s, DGC_USAGE, "%s: the name is empty", r->name);
   if (r->offset == AT(set) && !strchr(value, '='))
     return session_fail(s, DGC_USAGE, "a parameter is set by NAME=VALUE, in one word, not by '%s'", value);
   if (r->offset == AT(stress) && strcmp(value, "roundtrip") != 0)
