@@ -10,7 +10,7 @@ if [ "$count" -lt 2 ]; then
   exit 77
 fi
 
-awk 'BEGIN { srand(7); for (i = 0; i < 96; i++) {
+awk 'BEGIN { srand(7); for (i = 0; i < 128; i++) {
   a = rand(); b = rand(); c = rand(); d = rand()
   printf "%.6f,%.6f,%.6f,%.6f\n", a, b, c, d >"x.csv"; printf "%.6f\n", a - 2 * b + 3 * c + 0.5 >"y.csv" } }'
 images=$samples/data/train-images.idx
@@ -51,22 +51,24 @@ compare() {
 except=
 first_values=5
 models=$samples
-rows="--rows 0:96 --eval-rows 0:32 --batch 32"
+rows="--rows 0:96 --eval-rows 96:128 --batch 32"
 compare linear 1e-5 --data x=x.csv --data y=y.csv
 compare digits 1e-4 --set hidden=32
 small words
+rows="--rows 0:96 --eval-rows 0:32 --batch 32" # of its test data, of which there are 60
 compare words 1e-5 --data "$samples"
+rows="--rows 0:96 --eval-rows 96:128 --batch 32"
 models=$samples
 compare digits 1e-4 --set hidden=32 --packs 2
 # A normalisation, whose statistics are sums over all towers in the forward pass; for h2.x see samples.sh.
 except=h2.dense.bias
-rows="--rows 0:36 --eval-rows 0:12 --batch 12"
+rows="--rows 0:36 --eval-rows 36:48 --batch 12"
 small lenet
 first_values=1 # by 5 the third step meets a kink: from the GPUs' state behind the second one a CPU goes where they go
 compare lenet 1e-3 --data "$samples"
 first_values=5
 models=$samples
-rows="--rows 0:96 --eval-rows 0:32 --batch 32"
+rows="--rows 0:96 --eval-rows 96:128 --batch 32"
 except=
 model=digits
 arguments="--set hidden=32"

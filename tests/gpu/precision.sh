@@ -69,9 +69,14 @@ model stored(storage = $kind) with precision = bf16 {
   }
 }
 EOF
+  mkdir -p f32
+  sed "s/storage = $kind/storage = f32/" stored.dsl >f32/stored.dsl
+  ln -sf ../data f32/data
   for set in $kind f32; do
-    expect 0 "stored in $set on $one" "$dgc" train stored.dsl $short --devices $one --towers 2 --set storage=$set \
-      --checkpoint $set.safetensors --overwrite
+    model=stored.dsl
+    [ $set = $kind ] || model=f32/stored.dsl
+    expect 0 "stored in $set on $one" "$dgc" train $model $short --devices $one --towers 2 --checkpoint $set.safetensors --overwrite \
+      --allow-path data
   done
   expect 0 'as f32' "$dgc" checkpoint cast $kind.safetensors --to f32 -o $kind.wide.safetensors
   expect 0 'the same numbers' "$dgc" checkpoint diff $kind.wide.safetensors f32.safetensors

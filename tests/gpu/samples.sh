@@ -7,14 +7,14 @@
 gpus
 
 # Data for the samples that bring none.
-awk 'BEGIN { srand(7); for (i = 0; i < 96; i++) {
+awk 'BEGIN { srand(7); for (i = 0; i < 128; i++) {
   a = rand(); b = rand(); c = rand(); d = rand()
   printf "%.6f,%.6f,%.6f,%.6f\n", a, b, c, d >"x.csv"; printf "%.6f\n", a - 2 * b + 3 * c + 0.5 >"y.csv"
   printf "%.6f,%.6f\n", a, b >"two.csv"; print (a > b) >"class.csv" } }'
 images=$samples/data/train-images.idx
 labels=$samples/data/train-labels.idx
 digits="--data image=$images --data label=$labels"
-awk 'BEGIN { srand(9); for (i = 0; i < 64; i++) { for (k = 0; k < 784; k++) printf "%s%.3f", k ? "," : "", rand()
+awk 'BEGIN { srand(9); for (i = 0; i < 128; i++) { for (k = 0; k < 784; k++) printf "%s%.3f", k ? "," : "", rand()
   print ""; print int(10 * rand()) >"ten.csv" } }' >pixels.csv
 
 jobs() { echo "/job:worker/task:0/$1,/job:worker/task:1/$2${3:+,/job:ps/task:0/$3}"; }
@@ -35,7 +35,7 @@ case $count in
 esac
 turn=0
 models=$samples
-rows="--rows 0:64 --eval-rows 0:48 --batch 32"
+rows="--rows 0:64 --eval-rows 64:112 --batch 32"
 
 # on DEVICES STRATEGY TOWERS FILE: trains `name`, and evaluates a whole batch and a part of one.
 on() {
@@ -86,11 +86,12 @@ compare digits 1e-4 --set hidden=64
 compare autoencoder 1e-4 --data image="$images" --set hidden=32
 compare mnist 1e-4 $digits --set hidden=32
 small words
+rows="--rows 0:64 --eval-rows 0:48 --batch 32" # of its test data, of which there are 60
 compare words 1e-5 --data "$samples"
 models=$samples
 # A normalisation follows h2.x: its bias has no gradient but what rounding leaves, which adam makes as large as any.
 except=h2.dense.bias
-rows="--rows 0:32 --eval-rows 0:24 --batch 16"
+rows="--rows 0:32 --eval-rows 32:56 --batch 16"
 name=lenet
 arguments=
 on cpu:0 one_device 2 cpu.safetensors
