@@ -4,6 +4,7 @@ smooth functions and of what moves, joins and multiplies elements. On one tower,
 and on three uneven ones, which give the same bits on one device and on three."""
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 
@@ -115,7 +116,7 @@ def rows(rng):
     spec.loader.exec_module(kinks)
     for _, text, _, function, operands, _, _ in kinks.ROWS:
         if function and "[0, 1]" not in text:  # one that joins rows is tried below
-            yield Row(text.replace("i32[7]", "i32[B]"), function, [np.resize(x, (ROWS,) + x.shape[1:]) for x in operands], 2, True)
+            yield Row(re.sub(r"i32\[\d+\]", "i32[B]", text), function, [np.resize(x, (ROWS,) + x.shape[1:]) for x in operands], 2, True)
     for text, function, shapes, (low, high), order in SMOOTH:
         yield Row(text, function, [rng.uniform(low, high, shape) for shape in shapes], order, False)
 
