@@ -2,6 +2,7 @@
 /* File format: struct header, key, code. The digest covers key and code. */
 #include "runtime/cache.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -50,6 +51,14 @@ const char *cache_folder(struct arena *a) {
   const char *folder = arena_printf(a, "%s/dgc", base);
   make_parents(arena_strdup(a, folder));
   return make_folder(folder) ? folder : NULL;
+}
+
+void cache_put_library(struct str *key, const void *address) {
+  Dl_info info;
+  struct stat s;
+  if (dladdr(address, &info) && stat(info.dli_fname, &s) == 0)
+    str_printf(key, " %" PRId64 " %" PRId64 ".%ld", (int64_t)s.st_size, (int64_t)s.st_mtim.tv_sec,
+               s.st_mtim.tv_nsec);
 }
 
 static void file_name(char *out, size_t size, const char *folder, const struct str *key, const char *suffix) {

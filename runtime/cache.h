@@ -12,6 +12,8 @@
 
 /* The folder, made if need be, or NULL. */
 const char *cache_folder(struct arena *a);
+/* What the file is of the library that has this address: a part of the key of what it makes. */
+void cache_put_library(struct str *key, const void *address);
 /* The code stored under `key`, in `a` and aligned to 16 bytes, or NULL. */
 const char *cache_read(struct arena *a, const char *folder, const struct str *key, size_t *size);
 void cache_write(const char *folder, const struct str *key, const char *code, size_t size);

@@ -65,7 +65,7 @@ static bool add(struct entries *all, const char *name, const struct stat *s) {
   return true;
 }
 
-/* What is in the folder; what a process that was killed has left in it goes at once. */
+/* What is in the folder; what a process that was killed has left in it goes after a day. */
 static bool list(DIR *dir, struct entries *all) {
   struct stat s;
   for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Element (l, j) of `rows` x `columns` goes to panel j / width, there to row l and place j % width. Bytes are between
- * panels and between the rows of one. Of 8 bytes behind a row and in front of the next row or panel nothing is left. */
+ * panels and between the rows of one. Up to 8 bytes behind a row may be overwritten that are none of the panels'. */
 struct panels {
   int64_t rows, columns, width;
   int64_t panel_step, row_step;

@@ -8,11 +8,8 @@
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 
-#include <dlfcn.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define FILE_NAME "kernels.cu"
 enum { MAX_LOG = 2000 };
@@ -146,14 +143,10 @@ static bool load(struct diags *d) {
 
 /* A stand-in for NVRTC has a version too: so the file itself counts. */
 static void put_compiler(struct str *key) {
-  Dl_info info;
-  struct stat s;
   void *address;
   memcpy(&address, &cuda.nvrtcVersion, sizeof address);
   str_printf(key, "NVRTC %d%s", cuda.nvrtc_version, cuda.simulated ? " simulated" : "");
-  if (dladdr(address, &info) && stat(info.dli_fname, &s) == 0)
-    str_printf(key, " %" PRId64 " %" PRId64 ".%ld", (int64_t)s.st_size, (int64_t)s.st_mtim.tv_sec,
-               s.st_mtim.tv_nsec);
+  cache_put_library(key, address);
   str_putc(key, '\n');
 }
 

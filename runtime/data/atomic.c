@@ -196,7 +196,8 @@ bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struc
   }
   if (access(path, W_OK) != 0) return fail(f, "replace", d);
   if (is_mounted(path)) {
-    fail((errno = EBUSY, f), "replace", d);
+    errno = EBUSY;
+    fail(f, "replace", d);
     diag_help(d, LOC_NONE, "a file system is mounted there, of this file alone: mount its folder");
     return false;
   }

@@ -73,6 +73,7 @@ static bool find_devices(struct pjrt_engine *e, const struct target *t, const ch
     }
     dev->device = all.devices[index];
     dev->id = all.ids[index];
+    dev->kind = arena_strdup(e->arena, all.kinds[index]);
   }
   return true;
 }

@@ -57,6 +57,7 @@ struct pjrt_device {
   void *device; /* the plugin's; NULL: it is of another backend */
   int id;       /* see struct pjrt_listed */
   const char *text;
+  const char *kind; /* as the plugin calls it */
 };
 
 struct pjrt_engine {

@@ -4,11 +4,9 @@
 #include "runtime/cache.h"
 #include "runtime/pjrt/engine.h"
 
-#include <dlfcn.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* --- options of the compiler, a CompileOptionsProto as bytes --- */
 
@@ -77,18 +75,21 @@ static void put_processor(struct str *key) {
       if (strncmp(line, lines[i], strlen(lines[i])) == 0) str_printf(key, "%s\n", line);
 }
 
-/* The plugin's library, which says of its version what it likes. */
-static void put_plugin(struct str *key, const struct pjrt_engine *e) {
-  Dl_info info;
-  struct stat s;
+/* All that the plugin's compiler depends on: its library, which says of its version what it likes, the devices, and
+ * what the environment tells XLA. */
+static void put_plugin(struct str *key, const struct pjrt_engine *e, const struct plan_module *m) {
+  static const char *const variables[] = {"XLA_FLAGS", "LIBTPU_INIT_ARGS"};
   struct pjrt_Client_PlatformVersion args = PJRT_ARGS(Client_PlatformVersion, .client = e->client);
   void *error = pjrt_invoke(e->plugin, CALL_Client_PlatformVersion, &args);
   if (error) pjrt_error_drop(e->plugin, error);
   str_put(key, "PJRT ");
   if (!error) str_putn(key, args.platform_version, args.platform_version_size);
-  if (dladdr(e->plugin->table, &info) && stat(info.dli_fname, &s) == 0)
-    str_printf(key, " %" PRId64 " %" PRId64 ".%ld", (int64_t)s.st_size, (int64_t)s.st_mtim.tv_sec,
-               s.st_mtim.tv_nsec);
+  cache_put_library(key, e->plugin->table);
+  for (int i = 0; i < m->ndevices; i++) str_printf(key, "\n%s", e->devices[m->devices[i]].kind);
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *value = getenv(variables[i]);
+    str_printf(key, "\n%s=%s", variables[i], value ? value : "");
+  }
   str_putc(key, '\n');
   if (e->is_cpu) put_processor(key);
 }
@@ -145,7 +146,7 @@ static void *find_or_compile(struct arena *a, const struct pjrt_engine *e, const
   const char *folder = kept ? cache_folder(a) : NULL;
   if (!folder) return compile(e, m, options, loaded);
   struct str key = str_make(a);
-  put_plugin(&key, e);
+  put_plugin(&key, e, m);
   str_putn(&key, options->data, options->len);
   str_putn(&key, m->text, m->length);
   *loaded = load(a, e, folder, &key);

@@ -52,6 +52,12 @@ for how in compile stale forgetful; do
   what="kept: $how"
   returned
 done
+for variable in XLA_FLAGS=--xla_other LIBTPU_INIT_ARGS=--other; do
+  expect 0 'kept for this' $own= "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
+  expect 3 "not kept for $variable" $own=compile $variable "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
+  returned
+done
+rm cache/dgc/*
 expect 3 'not kept' $own=compile "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"
 returned
 expect 0 'compiled again' $own= "$dgc" $train pjrt:0-1 --pjrt-plugin "$plugin"

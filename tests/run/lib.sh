@@ -36,6 +36,17 @@ expect() {
     [ "$got" != 124 ] || finish
   fi
 }
+# program WHAT SCRIPT: Python with calls of the library (calls.py); false where it fails, or cannot load this build's.
+program() {
+  python3 "$source/tests/run/calls.py" "$dgc" "$2" >out 2>err </dev/null
+  got=$?
+  case $got in
+    0) pass ;;
+    77) skipped=$((skipped + 1)) ;;
+    *) fail "$1: $(cat err)" ;;
+  esac
+  return $got
+}
 # shows FILE TEXT: a line of it holds the text.
 shows() {
   if grep -qF -- "$2" "$1"; then pass; else
