@@ -218,6 +218,13 @@ void *arena_array(struct arena *a, size_t count, size_t size) {
   return arena_alloc(a, bytes);
 }
 
+void *arena_grown(struct arena *a, void *items, int count, size_t size) {
+  if (count & (count - 1)) return items;
+  void *more = arena_array(a, count ? 2 * (size_t)count : 1, size);
+  if (count) memcpy(more, items, (size_t)count * size);
+  return more;
+}
+
 void *arena_copy(struct arena *a, const void *data, size_t size) {
   void *p = take(a, size, false);
   return size ? memcpy(p, data, size) : p;

@@ -27,6 +27,8 @@ void *arena_alloc(struct arena *a, size_t size);
 void *arena_room(struct arena *a, size_t size);
 /* `count` elements of `size` bytes; a product that overflows counts as out of memory. */
 void *arena_array(struct arena *a, size_t count, size_t size);
+/* The array of `count` items, with room for one more: at every power of two it moves. */
+void *arena_grown(struct arena *a, void *items, int count, size_t size);
 /* A copy of `size` bytes at `data`. */
 void *arena_copy(struct arena *a, const void *data, size_t size);
 /* A NUL-terminated copy of the first `len` bytes of `s`. */

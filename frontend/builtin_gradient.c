@@ -82,7 +82,7 @@ static bool add_sought(struct resolver *r, const struct value *v, struct loc loc
     report_value(r, &x);
     return false;
   }
-  if (!reach_varying(r, n)) {
+  if (!reach_varying(&r->reach, r->g, n)) {
     report(r, x.at, "a gradient cannot be by a constant");
     report_value(r, &x);
     report_help(r, "equal constants are one value of the graph: declare this one as a `state`");
@@ -102,7 +102,7 @@ static bool reads_training(const struct resolver *r) {
 
 /* The gradient by x, which is 0 where y does not depend on it. */
 static struct value gradient_by(struct resolver *r, struct node *x, struct node *dx, struct loc loc) {
-  if (!dx && r->runs == 1 && !is_library(r, loc))
+  if (!dx && r->run.number == 1 && !is_library(r, loc))
     diag_warning(r->diags, loc, "this gradient is 0 everywhere: nothing flows back to `%s`", x->name);
   if (!dx) dx = build_fill(r->g, &x->type, 0);
   return value_tensor(r, dx, loc);

@@ -9,8 +9,7 @@
 #include <string.h>
 
 static void tell_once(struct resolver *r, struct loc loc) {
-  if (r->told_local || r->runs != 1) return;
-  r->told_local = true;
+  if (r->run.number != 1 || told_before(r, LOC_NONE, "local")) return;
   for (const struct frame *f = r->frame; f && f->caller && is_library(r, loc); f = f->caller) loc = f->call;
   diag_note(r->diags, loc, "each tower has a value of its own here: results depend on the number of towers");
 }

@@ -73,7 +73,7 @@ static struct value draw(struct resolver *r, enum op_id op, struct value *args, 
   struct value step = step_value(r);
   if (step.kind != VALUE_TENSOR) return value_error();
   build_here(r, loc);
-  int axis = r->run == RUN_TRAIN || r->g == r->init ? -1 : axis_of_rows(&t);
+  int axis = r->run.kind == RUN_TRAIN || r->g == r->init ? -1 : axis_of_rows(&t);
   struct node *x = axis < 0 ? build_random(r->g, op, &t, step.tensor.node, r->options->seed, stream)
                             : draw_rows(r, op, &t, axis, step.tensor.node, stream);
   return value_tensor(r, x, loc);

@@ -187,12 +187,12 @@ bool text_matches(const char *text, const char *pattern) {
 
 /* A pattern by which the optimizer that runs asks for variables. */
 static void note_pattern(struct resolver *r, const char *text) {
-  if (!r->updating) return;
-  for (const struct asked_pattern *p = r->patterns; p; p = p->next)
+  if (!r->update.variable) return;
+  for (const struct asked_pattern *p = r->update.patterns; p; p = p->next)
     if (p->text == text) return;
   struct asked_pattern *p = arena_new(r->arena, struct asked_pattern);
-  *p = (struct asked_pattern){r->patterns, text};
-  r->patterns = p;
+  *p = (struct asked_pattern){r->update.patterns, text};
+  r->update.patterns = p;
 }
 
 /* matches(text, pattern): of a list of patterns, one of them. */
@@ -204,9 +204,9 @@ static struct value run_matches(struct resolver *r, struct value *args, struct l
   for (int i = -1; i < count; i++) {
     const struct value *v = i < 0 ? &args[0] : list ? &args[1].list.items[i] : &args[1];
     if (v->kind == VALUE_STRING) {
-      r->steps += (int64_t)((strlen(args[0].string) + 1) * (strlen(v->string) + 1) / 1024);
+      r->budget.steps += (int64_t)((strlen(args[0].string) + 1) * (strlen(v->string) + 1) / 1024);
       if (i >= 0) note_pattern(r, v->string);
-      found |= i >= 0 && r->steps <= MAX_STEPS && text_matches(args[0].string, v->string);
+      found |= i >= 0 && r->budget.steps <= MAX_STEPS && text_matches(args[0].string, v->string);
       continue;
     }
     report(r, i < 0 ? args[0].at : args[1].at, "%s must be a string, not %s", i < 0 ? "`text`" : "a pattern",

@@ -96,8 +96,9 @@ static void help_missing(struct resolver *r, const struct signature *s, const st
 static void help_too_many(struct resolver *r, const struct signature *s, const struct value *callee) {
   const char *last = s->count ? s->params[s->count - 1] : "";
   if (callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_INITIALIZER)
-    report_help(r, r->declaring ? "an initializer has the shape of its variable: `var w : f32[3] = zeros()`"
-                                : "a tensor of one number is `broadcast(cast(0, f32), shape)`");
+    report_help(r, r->first_value.type
+                       ? "an initializer has the shape of its variable: `var w : f32[3] = zeros()`"
+                       : "a tensor of one number is `broadcast(cast(0, f32), shape)`");
   else if (strcmp(last, "shape") == 0 || strcmp(last, "perm") == 0)
     report_help(r, "the numbers of `%s` stand in a list: `[2, 3]`", last);
 }
@@ -118,9 +119,7 @@ static void warn_probabilities(struct resolver *r, const struct signature *s, co
     const char *done = args[i].kind == VALUE_TENSOR ? activation_of(args[i].tensor.node) : NULL;
     if (!done || strcmp(s->params[i], "logits") != 0) continue;
     struct loc at = args[i].at;
-    if (map_put(&r->reported,
-                arena_printf(r->arena, "%s:%u:logits", at.source ? at.source->name : "", at.begin), r))
-      continue;
+    if (told_before(r, at, "logits")) continue;
     diag_warning(r->diags, at, "probabilities are given where logits are wanted: this has been through `%s`",
                  done);
     diag_help(r->diags, LOC_NONE, "`%s` takes values that no `%s` has been taken of", s->name, done);
@@ -135,9 +134,7 @@ static void warn_steps(struct resolver *r, const struct signature *s, const stru
   if (strcmp(s->params[1], "steps") != 0 || args[1].kind != VALUE_FLOAT || args[1].f <= 0 || args[1].f >= 1)
     return;
   struct loc at = args[1].at;
-  if (map_put(&r->reported, arena_printf(r->arena, "%s:%u:steps", at.source ? at.source->name : "", at.begin),
-              r))
-    return;
+  if (told_before(r, at, "steps")) return;
   diag_warning(r->diags, at, "`steps` of `%s` is %s, less than one step", s->name,
                value_text(r->arena, &args[1]));
   diag_help(r->diags, LOC_NONE, "the rate stands first: `%s(rate, steps)`", s->name);
@@ -274,7 +271,7 @@ bool eval_new_args(struct resolver *r, const struct expr *e, const struct value 
 /* The names that a definition gets besides its parameters. */
 static bool bind_implicit(struct resolver *r, const struct def *d, struct loc loc) {
   if (d->kind == DEF_INITIALIZER) {
-    if (!r->declaring) {
+    if (!r->first_value.type) {
       struct frame *f = r->frame;
       r->frame = f->caller;
       report(r, loc, "`%s` is an initializer: it can only give a variable its first value", d->name);
@@ -284,14 +281,14 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
       return false;
     }
     struct value shape = {.kind = VALUE_LIST};
-    shape.list.count = r->declaring->rank;
+    shape.list.count = r->first_value.type->rank;
     shape.list.items = arena_new_array(r->arena, (size_t)shape.list.count, struct value);
-    for (int i = 0; i < shape.list.count; i++) shape.list.items[i] = value_dim(r->declaring->dim[i]);
+    for (int i = 0; i < shape.list.count; i++) shape.list.items[i] = value_dim(r->first_value.type->dim[i]);
     bind(r, "shape", d->loc, shape, true, false);
-    bind(r, "dtype", d->loc, value_dtype((enum dtype)r->declaring->dtype), true, false);
+    bind(r, "dtype", d->loc, value_dtype((enum dtype)r->first_value.type->dtype), true, false);
   }
   if (d->kind == DEF_OPTIMIZER) {
-    if (!r->updating) {
+    if (!r->update.variable) {
       struct frame *f = r->frame;
       r->frame = f->caller;
       report(r, loc, "`%s` is an optimizer: it stands behind `with`", d->name);
@@ -299,13 +296,14 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
       r->frame = f;
       return false;
     }
-    struct value v = value_tensor(r, r->updating->node, d->loc);
-    v.tensor.variable = r->updating;
-    bind(r, "variable", r->updating->loc, v, true, false);
-    bind(r, "gradient", d->loc, value_tensor(r, r->gradient, d->loc), true, false);
-    bind(r, "name", d->loc, (struct value){.kind = VALUE_STRING, .string = r->updating->path}, true, false);
-    bind(r, "variables", d->loc, *r->variables_trained, true, false);
-    bind(r, "gradients", d->loc, *r->gradients, true, false);
+    struct value v = value_tensor(r, r->update.variable->node, d->loc);
+    v.tensor.variable = r->update.variable;
+    bind(r, "variable", r->update.variable->loc, v, true, false);
+    bind(r, "gradient", d->loc, value_tensor(r, r->update.gradient, d->loc), true, false);
+    bind(r, "name", d->loc, (struct value){.kind = VALUE_STRING, .string = r->update.variable->path}, true,
+         false);
+    bind(r, "variables", d->loc, *r->update.variables, true, false);
+    bind(r, "gradients", d->loc, *r->update.gradients, true, false);
   }
   return true;
 }
@@ -351,19 +349,19 @@ static void report_recursion(struct resolver *r, const struct function *f, struc
   if (inner->call.begin != loc.begin || inner->call.source != loc.source)
     report_note(r, inner->call, "by way of this call");
   report_note(r, loc, "it is called again here");
-  if (r->quiet) r->stopped = true; /* it branches: told once, and not followed further */
+  if (r->errors.quiet) r->budget.stopped = true; /* it branches: told once, and not followed further */
   r->frame = inner;
 }
 
 /* As a user writes it. */
 static const char *callee_name(struct resolver *r, const struct function *f) {
-  bool own = f->module == r->frame->function->module || f->module == r->prelude;
+  bool own = f->module == r->frame->function->module || f->module == r->modules.prelude;
   return own ? f->def->name : arena_printf(r->arena, "%s.%s", f->module->name, f->def->name);
 }
 
 static struct value call_defined(struct resolver *r, const struct function *f, struct value *args,
                                  struct loc loc, const char *path, const char *owner, bool *returned) {
-  if (r->calls == MAX_CALLS) {
+  if (r->budget.calls == MAX_CALLS) {
     report_recursion(r, f, loc);
     return value_error();
   }
@@ -378,25 +376,26 @@ static struct value call_defined(struct resolver *r, const struct function *f, s
                         .path = path,
                         .owner = owner,
                         .suffix = "",
-                        .block = ++r->blocks};
+                        .block = ++r->serial};
   frame.bf16 = r->frame && r->frame->bf16;
+  frame.scans = r->frame ? r->frame->scans : 0;
   frame.result = value_none();
   r->frame = &frame;
   r->path = path;
-  r->calls++;
+  r->budget.calls++;
   scope_push(r);
   uint32_t mark = r->g->count;
-  uint64_t effects = r->effects;
+  uint64_t effects = r->effects.count;
   bool ok = bind_implicit(r, f->def, loc) && bind_params(r, f->def, args) && apply_settings(r, f->def);
   if (ok) run_block(r, &f->def->body);
   struct value y = ok ? frame.result : value_error();
-  r->calls--;
-  r->effects = effects; /* what its statements do is no effect of the one that calls */
+  r->budget.calls--;
+  r->effects.count = effects; /* what its statements do is no effect of the one that calls */
   r->g->at.trail = r->init->at.trail = outer;
   r->path = saved_path;
   r->frame = frame.caller;
   *returned = ok && frame.returned;
-  if (ok && !frame.returned && f->def->kind != DEF_OPTIMIZER && !r->stopped) {
+  if (ok && !frame.returned && f->def->kind != DEF_OPTIMIZER && !r->budget.stopped) {
     report(r, loc, "%s `%s` returns nothing", def_kind_name(f->def->kind), f->def->name);
     report_note(r, f->def->loc, "it is defined here");
     return value_error();

@@ -161,7 +161,7 @@ bool list_seal(struct resolver *r, struct value *list, struct loc loc) {
   }
   list->list.total = (int)(total <= MAX_TRIPS ? total : MAX_TRIPS);
   list->list.depth = depth + 1;
-  r->steps += list->list.count / 4;
+  r->budget.steps += list->list.count / 4;
   if (total > MAX_TRIPS)
     report(r, loc, "a list may have at most %d items", MAX_TRIPS);
   else if (depth >= MAX_LIST_DEPTH)
@@ -201,7 +201,7 @@ struct value const_binary(struct resolver *r, enum operator op, const struct val
   if (op == OPERATOR_NE) return value_bool(!value_equal(a, b));
   if (op == OPERATOR_ADD && a->kind == VALUE_LIST && b->kind == VALUE_LIST) return list_add(r, a, b, loc);
   if (op == OPERATOR_ADD && a->kind == VALUE_STRING && b->kind == VALUE_STRING) {
-    r->steps += (int64_t)strlen(a->string) / 64;
+    r->budget.steps += (int64_t)strlen(a->string) / 64;
     if (strlen(a->string) + strlen(b->string) <= MAX_STRING)
       return (struct value){.kind = VALUE_STRING,
                             .string = arena_printf(r->arena, "%s%s", a->string, b->string)};

@@ -178,7 +178,7 @@ bool report_called(struct resolver *r, const struct function *f, const struct pa
   if (call->kind != EXPR_CALL || is_maker(call->base) || !taken_by(r, f, p)) return false;
   struct value callee = callee_of(r, call);
   bool starts = callee.kind == VALUE_FUNCTION && callee.function->def->kind == DEF_INITIALIZER;
-  if (starts ? r->declaring != NULL : !lacks_input(r, call, &callee)) return false;
+  if (starts ? r->first_value.type != NULL : !lacks_input(r, call, &callee)) return false;
   const char *kind = starts ? "an initializer" : is_layer(&callee) ? "a layer" : "a function";
   report(r, call->loc, "`%s` of `%s` takes %s, not what a call of it gives", p->name, f->def->name, kind);
   const char *name = source_of(r, call->base->loc), *text = source_of(r, call->loc);

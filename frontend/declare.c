@@ -11,7 +11,7 @@ const char *binding_path(struct resolver *r, const char *name) {
 }
 
 struct model_input *input_named(const struct resolver *r, const char *name) {
-  size_t place = (uintptr_t)map_get(&r->inputs, name);
+  size_t place = (uintptr_t)map_get(&r->declared.inputs, name);
   return place ? &r->model->inputs[place - 1] : NULL;
 }
 
@@ -50,10 +50,10 @@ void declare_input(struct resolver *r, const struct stmt *s) {
   bind(r, name->text, name->loc, v, true, false);
   struct model *m = r->model;
   if (input_named(r, name->text)) return;
-  m->inputs = grown(r->arena, m->inputs, m->ninputs, sizeof *m->inputs);
+  m->inputs = arena_grown(r->arena, m->inputs, m->ninputs, sizeof *m->inputs);
   m->inputs[m->ninputs++] =
       (struct model_input){.name = name->text, .type = t, .loc = name->loc, .high = -1, .part_high = -1};
-  map_put(&r->inputs, name->text, (void *)(uintptr_t)m->ninputs);
+  map_put(&r->declared.inputs, name->text, (void *)(uintptr_t)m->ninputs);
 }
 
 static struct node *variable_node(struct graph *g, const struct variable *v) {
@@ -98,15 +98,15 @@ struct node *variable_now(struct resolver *r, const struct variable *v) {
 
 /* Notes whose first value the variable's, which is `n`, was made of. */
 static void note_start(struct resolver *r, const struct variable *v, const struct node *n) {
-  const struct variable *of = r->start;
+  const struct variable *of = r->first_value.read;
   const struct node *update = graph_find(r->init, arena_printf(r->arena, "%s.update", of->path));
   const struct node *first = v->masters ? of->unrounded : update->inputs[1];
   while (n != first && node_is(n, OP_cast)) n = n->inputs[0];
   struct model_start *start = arena_new(r->arena, struct model_start);
   *start =
       (struct model_start){.name = v->path, .of = of->path, .unrounded = v->masters, .computed = n != first};
-  *r->last_start = start;
-  r->last_start = &start->next;
+  *r->variables.last_start = start;
+  r->variables.last_start = &start->next;
 }
 
 /* Builds the first value in the init graph. */
@@ -115,9 +115,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   const char *path = r->path;
   r->g = r->init;
   r->init->at.want = g->at.want;
-  r->declaring = &v->type;
-  r->begins_master = v->masters;
-  r->start = NULL;
+  r->first_value = (struct first_value){.type = &v->type, .of_master = v->masters};
   r->path = arena_printf(r->arena, "%s.initial", v->path);
   r->init->at.scope = r->path;
   r->init->at.loc = value->loc;
@@ -142,18 +140,16 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   if (n) {
     if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
     r->init->at.loc = v->loc;
-    if (r->start) note_start(r, v, n);
+    if (r->first_value.read) note_start(r, v, n);
     v->unrounded = share_of(r->init, v, n);
     n = stored_in(r->init, v, v->unrounded);
     struct node *assign = build_assign(r->init, variable, n);
     if (assign) graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
-  } else if (r->diags->nerrors == r->errors && !r->built.first) {
+  } else if (!any_errors(r) && !r->built.first) {
     report(r, value->loc, "the first value of `%s` has come to nothing, which is a mistake of dgc's",
            v->path);
   }
-  r->declaring = NULL;
-  r->begins_master = false;
-  r->start = NULL;
+  r->first_value = (struct first_value){0};
   r->g = g;
   r->path = path;
 }
@@ -162,15 +158,15 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
                                     const struct expr *value) {
   const struct type *t = &as->type;
   struct loc loc = as->loc;
-  struct variable *v = map_get(&r->variables, path);
-  if (v && v->run == r->runs && is_declared_again(r, v, loc)) {
+  struct variable *v = map_get(&r->variables.by_path, path);
+  if (v && v->run == r->run.number && is_declared_again(r, v, loc)) {
     if (type_equal(&v->type, t)) return v;
     report(r, loc, "`%s` is %s in this call, and %s in the calls before it", path, type_text(r->arena, t),
            type_text(r->arena, &v->type));
     report_help(r, "a layer that is made once takes what has the same sizes each time");
     return NULL;
   }
-  if (v && v->run == r->runs) {
+  if (v && v->run == r->run.number) {
     report(r, loc, "two variables would be called `%s`", path);
     report_note(r, v->loc, "the other one is declared here");
     if (as->slot)
@@ -193,18 +189,18 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
     v = arena_new(r->arena, struct variable);
     *v = *as;
     v->path = path;
-    v->order = (int)r->variables.count;
-    map_put(&r->variables, path, v);
-    *r->last_variable = v;
-    r->last_variable = &v->next;
+    v->order = (int)r->variables.by_path.count;
+    map_put(&r->variables.by_path, path, v);
+    *r->variables.last = v;
+    r->variables.last = &v->next;
   }
-  v->run = r->runs;
+  v->run = r->run.number;
   v->turn = r->turn;
   v->pending = NULL;
   v->master = NULL;
   v->writer = 0;
   r->g->at.loc = loc;
-  const struct variable *read = r->run != RUN_TRAIN && v->replaced ? v->replaced : v;
+  const struct variable *read = r->run.kind != RUN_TRAIN && v->replaced ? v->replaced : v;
   v->node = variable_node(r->g, read);
   if (v->node && strcmp(v->node->name, read->path) != 0) {
     report(r, loc, "the variable cannot be called `%s`: another value is called so", path);
@@ -296,7 +292,7 @@ static bool has_elements(struct resolver *r, const struct stmt *s, const struct 
   if (axis == t->rank) return true;
   report(r, s->type->loc, "variable `%s` is %s and holds nothing", variable_path(r, s->names.first->text),
          type_text(r->arena, t));
-  for (const struct arg *a = s->type->items.first; a && s->type->kind == EXPR_INDEX && !r->quiet;
+  for (const struct arg *a = s->type->items.first; a && s->type->kind == EXPR_INDEX && !r->errors.quiet;
        a = a->next) {
     struct value v = eval(r, a->value->kind == EXPR_REST ? a->value->lhs : a->value, NULL);
     if (v.kind == VALUE_INT && v.i == 0) report_number(r, &v);
@@ -307,9 +303,9 @@ static bool has_elements(struct resolver *r, const struct stmt *s, const struct 
 
 /* Whether the state `v` of the optimizer that runs can stand for the variable, as it says. */
 static bool stands_for_variable(struct resolver *r, const struct stmt *s, const struct variable *v) {
-  const struct variable *of = r->updating, *other = v->masters ? of->master : of->replaced;
+  const struct variable *of = r->update.variable, *other = v->masters ? of->master : of->replaced;
   const char *what = v->masters ? "master" : "replace";
-  if (v->masters && of->pending && of->writer == r->train_statements) {
+  if (v->masters && of->pending && of->writer == r->run.train_statements) {
     report(r, s->loc, "`%s` is no master of `%s`, which has changed already", v->path, of->path);
     report_note(r, of->pending_loc, "it is assigned here");
     report_help(r, "a master stands before what changes the variable, as in `[master(), adam()]`");
@@ -323,14 +319,14 @@ static bool stands_for_variable(struct resolver *r, const struct stmt *s, const 
 
 /* What is not rounded is its own master. */
 static void bind_itself(struct resolver *r, const struct name *name) {
-  struct value v = value_tensor(r, r->updating->node, name->loc);
-  v.tensor.variable = r->updating;
+  struct value v = value_tensor(r, r->update.variable->node, name->loc);
+  v.tensor.variable = r->update.variable;
   bind(r, name->text, name->loc, v, true, false);
 }
 
 void declare_variable(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
-  const char *slot = r->frame->function->def->kind == DEF_OPTIMIZER ? r->updating->path : NULL;
+  const char *slot = r->frame->function->def->kind == DEF_OPTIMIZER ? r->update.variable->path : NULL;
   struct variable as = {.slot = slot, .loc = name->loc}, *v = NULL;
   struct type t;
   bool ok = eval_type(r, s->type, &t);
@@ -338,7 +334,8 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   bool trainable = as.trainable = s->kind == STMT_VAR && !slot && !as.on_read;
   if (ok && (type_is_symbolic(&t) || type_has_whole(&t))) {
     report(r, s->type->loc, "a variable cannot depend on the batch: %s", type_text(r->arena, &t));
-    if (r->inside) report_help(r, "of what is one number of each row, f32[B], `expand(x, 1)` makes f32[B,1]");
+    if (r->errors.inside)
+      report_help(r, "of what is one number of each row, f32[B], `expand(x, 1)` makes f32[B,1]");
     ok = false;
   }
   if (ok && as.aggregation && t.dtype == DT_BOOL && strcmp(as.aggregation, "only_first_replica") != 0) {
@@ -369,14 +366,14 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   }
   as.type = t;
   ok = ok && has_elements(r, s, &t) && eval_storage(r, s, &as);
-  if (ok && as.masters && !r->updating->storage) {
+  if (ok && as.masters && !r->update.variable->storage) {
     bind_itself(r, name);
     return;
   }
   if (ok) v = variable_at(r, variable_path(r, name->text), &as, s->value);
   if (v && (as.replaces || as.masters) && !stands_for_variable(r, s, v)) v = NULL;
-  if (v && as.replaces) r->updating->replaced = v;
-  if (v && as.masters) r->updating->master = v;
+  if (v && as.replaces) r->update.variable->replaced = v;
+  if (v && as.masters) r->update.variable->master = v;
   /* What the calls before this one leave, where a layer writes its state. */
   struct node *node = v && v->pending && !v->trainable && !slot ? v->pending : v ? v->node : NULL;
   struct value value = v ? value_tensor(r, node, name->loc) : value_error();
@@ -396,15 +393,16 @@ struct value step_value(struct resolver *r) {
     r->init->at = saved;
     return value_tensor(r, zero, LOC_NONE);
   }
-  if (!r->step || r->step->run != r->runs) {
+  if (!r->variables.step || r->variables.step->run != r->run.number) {
     struct build_context saved = r->g->at;
     r->g->at.want = NULL;
     r->g->at.trail = NULL;
-    bool is_new = !r->step;
+    bool is_new = !r->variables.step;
     const struct frame *model = r->frame;
     while (model->caller) model = model->caller;
-    r->step = variable_at(r, STEP_VARIABLE, &(struct variable){.type = t, .loc = model->call}, NULL);
-    if (r->step && is_new) {
+    r->variables.step =
+        variable_at(r, STEP_VARIABLE, &(struct variable){.type = t, .loc = model->call}, NULL);
+    if (r->variables.step && is_new) {
       r->init->at.want = NULL;
       r->init->at.scope = "step.initial";
       r->init->at.loc = model->call;
@@ -415,9 +413,9 @@ struct value step_value(struct resolver *r) {
     }
     r->g->at = saved;
     r->init->at.trail = saved.trail;
-    if (!r->step) return value_error();
+    if (!r->variables.step) return value_error();
   }
-  struct value v = value_tensor(r, r->step->node, LOC_NONE);
+  struct value v = value_tensor(r, r->variables.step->node, LOC_NONE);
   v.name = STEP_VARIABLE;
   return v;
 }
@@ -455,7 +453,7 @@ void declare_data(struct resolver *r, const struct stmt *s) {
         r, "what is evaluated stands in `data test { }`, and --rows 0:A --eval-rows A:B cuts `data train`");
     return;
   }
-  if (r->run != RUN_TRAIN) return;
+  if (r->run.kind != RUN_TRAIN) return;
   if (!s->entries.first)
     report(r, s->loc, "data names a file for each input, as in `data %s { x = \"x.npy\" }`", split);
   for (const struct arg *a = s->entries.first; a; a = a->next) {
@@ -469,16 +467,16 @@ void declare_data(struct resolver *r, const struct stmt *s) {
       continue;
     }
     const char *key = arena_printf(r->arena, "%s %s", split, a->name);
-    size_t twice = (uintptr_t)map_get(&r->data, key);
+    size_t twice = (uintptr_t)map_get(&r->declared.data, key);
     if (twice) {
       report(r, a->loc, "`%s` has %s data already", a->name, split);
       report_note(r, m->data[twice - 1].loc, "it is given here");
       continue;
     }
-    m->data = grown(r->arena, m->data, m->ndata, sizeof *m->data);
+    m->data = arena_grown(r->arena, m->data, m->ndata, sizeof *m->data);
     m->data[m->ndata++] = data;
-    map_put(&r->data, key, (void *)(uintptr_t)m->ndata);
-    r->effects++;
+    map_put(&r->declared.data, key, (void *)(uintptr_t)m->ndata);
+    r->effects.count++;
   }
 }
 
@@ -530,7 +528,7 @@ static void add_setting(struct resolver *r, const struct arg *a) {
 void declare_strategy(struct resolver *r, const struct stmt *s) {
   struct model_strategy *m = &r->model->strategy;
   const struct expr *e = s->value, *name = e->kind == EXPR_CALL ? e->base : e;
-  if (r->run != RUN_TRAIN) return;
+  if (r->run.kind != RUN_TRAIN) return;
   if (name->kind != EXPR_NAME) {
     report(r, e->loc, "behind `strategy` stands its name, as in `strategy mirrored(towers = 4)`");
     return;
@@ -542,7 +540,7 @@ void declare_strategy(struct resolver *r, const struct stmt *s) {
   }
   m->name = name->name;
   m->loc = name->loc;
-  r->effects++;
+  r->effects.count++;
   if (e->kind != EXPR_CALL) return;
   m->settings = arena_new_array(r->arena, (size_t)e->items.count, struct model_setting);
   for (const struct arg *a = e->items.first; a; a = a->next) add_setting(r, a);

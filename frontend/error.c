@@ -8,8 +8,15 @@
 
 enum { SHOWN_CALLS = 4 };
 
+bool any_errors(const struct resolver *r) { return r->diags->nerrors > r->errors.before_statements; }
+
+bool told_before(struct resolver *r, struct loc loc, const char *what) {
+  const char *where = loc.source ? loc.source->name : "";
+  return map_put(&r->errors.told, arena_printf(r->arena, "%s:%u:%s", where, loc.begin, what), r) != NULL;
+}
+
 bool is_library(const struct resolver *r, struct loc loc) {
-  const struct module *m = loc.source ? map_get(&r->modules, loc.source->name) : NULL;
+  const struct module *m = loc.source ? map_get(&r->modules.by_name, loc.source->name) : NULL;
   return m && m->library && m->source == loc.source;
 }
 
@@ -39,14 +46,14 @@ void report(struct resolver *r, struct loc loc, const char *fmt, ...) {
   const char *where = shown.source ? shown.source->name : "";
   const char *key = called ? arena_printf(r->arena, "%s:%u", where, shown.begin)
                            : arena_printf(r->arena, "%s:%u:%s", where, shown.begin, message);
-  r->quiet = r->stopped ||
-             map_put(&r->reported, key, r) != NULL; /* what follows a stop is no mistake of the user's */
-  if (r->quiet) return;
+  r->errors.quiet = r->budget.stopped || map_put(&r->errors.told, key, r) !=
+                                             NULL; /* what follows a stop is no mistake of the user's */
+  if (r->errors.quiet) return;
   diag_error(r->diags, shown, "%s", message);
-  r->inside = false;
+  r->errors.inside = false;
   if (called) diag_note(r->diags, loc, "in the standard library here");
   if (called) note_arguments(r, called);
-  r->inside = called != NULL;
+  r->errors.inside = called != NULL;
   for (int i = 0; f && f->caller && i < SHOWN_CALLS; f = f->caller, i++)
     if (!is_library(r, f->call))
       diag_note(r->diags, f->call, "in %s `%s`, used here", def_kind_name(f->function->def->kind),
@@ -54,7 +61,7 @@ void report(struct resolver *r, struct loc loc, const char *fmt, ...) {
 }
 
 void report_note(struct resolver *r, struct loc loc, const char *fmt, ...) {
-  if (r->quiet) return;
+  if (r->errors.quiet) return;
   va_list ap;
   va_start(ap, fmt);
   diag_note(r->diags, loc, "%s", arena_vprintf(r->arena, fmt, ap));
@@ -62,7 +69,7 @@ void report_note(struct resolver *r, struct loc loc, const char *fmt, ...) {
 }
 
 void report_help(struct resolver *r, const char *fmt, ...) {
-  if (r->quiet) return;
+  if (r->errors.quiet) return;
   va_list ap;
   va_start(ap, fmt);
   diag_help(r->diags, LOC_NONE, "%s", arena_vprintf(r->arena, fmt, ap));
@@ -70,7 +77,7 @@ void report_help(struct resolver *r, const char *fmt, ...) {
 }
 
 void report_value(struct resolver *r, const struct value *v) {
-  if (v->kind != VALUE_TENSOR || r->inside) return;
+  if (v->kind != VALUE_TENSOR || r->errors.inside) return;
   const char *type = type_text(r->arena, &v->tensor.node->type);
   if (v->name && v->decl.source)
     report_note(r, v->decl, "`%s` is %s", v->name, type);
@@ -135,5 +142,5 @@ void report_closest(struct resolver *r, const char *word, const char *const *nam
     return;
   }
   if (!meant) meant = str_closest(word, names, count);
-  if (!r->quiet && meant && strcmp(meant, word) != 0) diag_meant(r->diags, LOC_NONE, word, meant, '`');
+  if (!r->errors.quiet && meant && strcmp(meant, word) != 0) diag_meant(r->diags, LOC_NONE, word, meant, '`');
 }

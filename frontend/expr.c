@@ -31,19 +31,19 @@ static void help_scan(struct resolver *r) {
 }
 
 bool spend(struct resolver *r, struct loc loc) {
-  if (r->stopped) return false;
-  bool silent = r->diags->nerrors > r->errors; /* what was wrong before may be why it takes so long */
-  if (++r->steps > MAX_STEPS && silent) {
-    r->stopped = true;
+  if (r->budget.stopped) return false;
+  bool silent = any_errors(r); /* what was wrong before may be why it takes so long */
+  if (++r->budget.steps > MAX_STEPS && silent) {
+    r->budget.stopped = true;
     return false;
   }
-  if (r->steps > MAX_STEPS)
+  if (r->budget.steps > MAX_STEPS)
     report(r, loc, "compiling this model takes more than %d steps", MAX_STEPS), help_scan(r);
   else if (r->g->count > MAX_NODES || r->init->count > MAX_NODES)
     report(r, loc, "this model has more than %d nodes", MAX_NODES), help_scan(r);
   else
     return true;
-  r->stopped = true;
+  r->budget.stopped = true;
   return false;
 }
 
@@ -51,7 +51,7 @@ static struct value eval_name(struct resolver *r, const struct expr *e) {
   struct value v = lookup(r, e->name, false);
   if (v.kind == VALUE_ERROR && !scope_find(r, e->name)) report_unknown(r, e->loc, e->name, false);
   const struct variable *variable = v.kind == VALUE_TENSOR ? v.tensor.variable : NULL;
-  if (variable && v.tensor.graph == r->g && variable == r->updating) {
+  if (variable && v.tensor.graph == r->g && variable == r->update.variable) {
     v.tensor.node = variable_now(r, variable);
     if (!v.tensor.node) return value_error();
   }
@@ -60,8 +60,8 @@ static struct value eval_name(struct resolver *r, const struct expr *e) {
                                  ? graph_find(r->init, arena_printf(r->arena, "%s.update", variable->path))
                                  : NULL;
   if (node_is(first, OP_assign)) {
-    v = value_tensor(r, r->begins_master ? variable->unrounded : first->inputs[1], e->loc);
-    r->start = variable;
+    v = value_tensor(r, r->first_value.of_master ? variable->unrounded : first->inputs[1], e->loc);
+    r->first_value.read = variable;
   }
   return v;
 }
@@ -227,15 +227,15 @@ static struct value eval_kind(struct resolver *r, const struct expr *e, const st
 
 struct value eval(struct resolver *r, const struct expr *e, const struct role *role) {
   if (!spend(r, e->loc)) return value_error();
-  if (r->depth == MAX_EVAL) {
+  if (r->budget.depth == MAX_EVAL) {
     report(r, e->loc, "expressions and calls are nested more than %d deep", MAX_EVAL);
-    r->stopped = true;
+    r->budget.stopped = true;
     return value_error();
   }
-  r->depth++;
+  r->budget.depth++;
   struct value v = eval_kind(r, e, role);
-  r->depth--;
-  if (r->stopped) return value_error();
+  r->budget.depth--;
+  if (r->budget.stopped) return value_error();
   v.at = e->loc;
   return v;
 }

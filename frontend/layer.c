@@ -30,7 +30,7 @@ struct value make_layer(struct resolver *r, const struct expr *e, const struct v
 struct value call_layer(struct resolver *r, const struct expr *e, const struct made_layer *layer,
                         struct value *args, const struct role *role) {
   uint64_t outer = r->turn;
-  r->turn = ++r->turns;
+  r->turn = ++r->serial;
   struct value y = call_function(r, layer->function, args, e->loc, role_path(r, role), layer->owner);
   r->turn = outer;
   return y;
@@ -50,8 +50,8 @@ static struct value part_of(struct resolver *r, const char *owner) {
 static struct value owned(struct resolver *r, const struct made_layer *layer, const char *name) {
   const char *path = arena_printf(r->arena, "%s.%s", layer->owner, name);
   size_t len = strlen(path);
-  struct variable *v = map_get(&r->variables, path);
-  if (v && v->run == r->runs) {
+  struct variable *v = map_get(&r->variables.by_path, path);
+  if (v && v->run == r->run.number) {
     struct value y = value_tensor(r, v->node, v->loc);
     y.name = name;
     y.decl = v->loc;
@@ -59,17 +59,18 @@ static struct value owned(struct resolver *r, const struct made_layer *layer, co
     if (r->g == r->init) y.tensor.graph = NULL;
     return y;
   }
-  for (v = r->first_variable; v; v = v->next)
-    if (v->run == r->runs && strncmp(v->path, path, len) == 0 && v->path[len] == '.') return part_of(r, path);
+  for (v = r->variables.first; v; v = v->next)
+    if (v->run == r->run.number && strncmp(v->path, path, len) == 0 && v->path[len] == '.')
+      return part_of(r, path);
   return value_error();
 }
 
 static void report_unowned(struct resolver *r, struct loc loc, const struct made_layer *layer,
                            const char *name) {
   size_t len = strlen(layer->owner), n = 0;
-  const char **names = arena_new_array(r->arena, r->variables.count, const char *);
-  for (struct variable *v = r->first_variable; v; v = v->next)
-    if (v->run == r->runs && strncmp(v->path, layer->owner, len) == 0 && v->path[len] == '.')
+  const char **names = arena_new_array(r->arena, r->variables.by_path.count, const char *);
+  for (struct variable *v = r->variables.first; v; v = v->next)
+    if (v->run == r->run.number && strncmp(v->path, layer->owner, len) == 0 && v->path[len] == '.')
       names[n++] = v->path + len + 1;
   if (!n) {
     report(r, loc, "`%s` has not been called, and its variables are made by its first call", layer->owner);

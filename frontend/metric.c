@@ -14,17 +14,17 @@
 
 static void add_measure(struct resolver *r, const char *name) {
   struct model *m = r->model;
-  bool train = r->run == RUN_TRAIN;
+  bool train = r->run.kind == RUN_TRAIN;
   const char ***names = train ? &m->train_measures : &m->measures;
   int *count = train ? &m->ntrain_measures : &m->nmeasures;
-  *names = grown(r->arena, *names, *count, sizeof **names);
+  *names = arena_grown(r->arena, *names, *count, sizeof **names);
   (*names)[(*count)++] = name;
 }
 
 void give(struct resolver *r, enum output_role role, const char *name, struct node *n, int64_t count) {
   graph_add_output(r->g, role, name, n, count);
-  map_put(&r->outputs, name, n);
-  r->effects++;
+  map_put(&r->run.outputs, name, n);
+  r->effects.count++;
   if (role == OUTPUT_METRIC) add_measure(r, name);
 }
 
@@ -71,17 +71,17 @@ static enum part part_of_total(struct resolver *r, const struct node *n, struct 
   if (!join_of(n, &role)) return PART_NONE;
   o->why = "what it takes of a row depends on the other rows of the batch";
   /* Rows that a step has trained on are as that step saw them, batch normalization among what it did. */
-  for (int i = 0; r->run != RUN_TRAIN && i < n->ninputs; i++)
-    if (reach_total(r, n->inputs[i])) return PART_NONE;
+  for (int i = 0; r->run.kind != RUN_TRAIN && i < n->ninputs; i++)
+    if (reach_total(&r->reach, r->g, n->inputs[i])) return PART_NONE;
   return PART_TOTAL;
 }
 
 static enum part part_of(struct resolver *r, const struct node *n, struct obstacle *o) {
   if (n->op == OP_batch_size || reads_rows(n)) return part_of_total(r, n, o);
-  if (reach_batch(r, n)) return PART_FORMULA;
+  if (reach_batch(&r->reach, r->g, n)) return PART_FORMULA;
   *o = (struct obstacle){n, "it is another one in each tower"};
   if (n->own) return PART_NONE;
-  return reach_varying(r, n) ? PART_SAME : PART_FIXED;
+  return reach_varying(&r->reach, r->g, n) ? PART_SAME : PART_FIXED;
 }
 
 /* ---- the formula ---- */
@@ -99,12 +99,12 @@ static int by_id(const void *a, const void *b) {
 
 /* Where the formula of n is kept. */
 static struct node **formula_at(struct resolver *r, const struct node *n) {
-  if (n->id < r->nformulas) return &r->formulas[n->id];
+  if (n->id < r->formulas.count) return &r->formulas.of[n->id];
   struct node **more = arena_new_array(r->arena, 2 * (size_t)r->g->count, struct node *);
-  if (r->nformulas) memcpy(more, r->formulas, r->nformulas * sizeof *more);
-  r->formulas = more;
-  r->nformulas = 2 * r->g->count;
-  return &r->formulas[n->id];
+  if (r->formulas.count) memcpy(more, r->formulas.of, r->formulas.count * sizeof *more);
+  r->formulas.of = more;
+  r->formulas.count = 2 * r->g->count;
+  return &r->formulas.of[n->id];
 }
 
 static bool is_inside(enum part part) { return part == PART_FIXED || part == PART_FORMULA; }
@@ -112,14 +112,14 @@ static bool is_inside(enum part part) { return part == PART_FIXED || part == PAR
 /* What the formula of n needs that no other formula has needed. False: n has none. */
 static bool parts_of(struct resolver *r, const struct node *n, struct nodes *out, struct obstacle *o) {
   uint32_t depth = 0;
-  walk_begin(r);
+  walk_begin(&r->walk, r->arena, r->g);
   walk_to(&r->walk, n, &depth);
   while (depth) {
     const struct node *q = r->walk.stack[--depth];
     if (*formula_at(r, q)) continue;
     enum part part = part_of(r, q, o);
     if (part == PART_NONE) return false;
-    out->items = grown(r->arena, out->items, out->count, sizeof(struct node *));
+    out->items = arena_grown(r->arena, out->items, out->count, sizeof(struct node *));
     out->items[out->count++] = r->g->nodes[q->id];
     for (int i = 0; is_inside(part) && i < q->ninputs; i++) walk_to(&r->walk, q->inputs[i], &depth);
   }
@@ -144,8 +144,7 @@ static struct node *wide_sum(struct resolver *r, struct node *n) {
 /* Counts are integers, and what is to be a share of them is 0. */
 static void warn_whole(struct resolver *r, const struct node *n) {
   if (n->op != OP_div || !dtype_is_int((enum dtype)n->type.dtype) || is_library(r, n->loc)) return;
-  const char *name = n->loc.source ? n->loc.source->name : "";
-  if (map_put(&r->reported, arena_printf(r->arena, "%s:%u:whole", name, n->loc.begin), r)) return;
+  if (told_before(r, n->loc, "whole")) return;
   diag_warning(r->diags, n->loc, "a metric divides integers here, and what is left over is lost");
   diag_help(r->diags, LOC_NONE, "of a share write `sum(cast(x, f32)) / ...`, or `mean(x)`");
 }
@@ -156,7 +155,7 @@ static struct node *formula_input(struct resolver *r, struct node *n, enum part 
   if (part == PART_TOTAL) join_of(n, &role);
   struct node *given = part == PART_TOTAL ? wide_sum(r, n) : n;
   struct type t = wide(n->type);
-  struct node *input = build_input(r->metrics, n->name, &t);
+  struct node *input = build_input(r->formulas.graph, n->name, &t);
   if (input && given) graph_add_output(r->g, role, input->name, given, 0);
   return input;
 }
@@ -167,7 +166,7 @@ static bool is_single(const struct node *n) {
 }
 
 static struct node *formula_node(struct resolver *r, const struct node *n) {
-  struct graph *g = r->metrics;
+  struct graph *g = r->formulas.graph;
   struct type t = wide(n->type);
   bool single = is_single(n);
   warn_whole(r, n);
@@ -186,18 +185,19 @@ static struct node *formula_node(struct resolver *r, const struct node *n) {
 static struct node *formula_of(struct resolver *r, const struct node *n, struct obstacle *o) {
   struct nodes parts = {0};
   if (!parts_of(r, n, &parts, o)) return NULL;
-  if (!r->metrics)
-    r->metrics = graph_create(
-        r->arena, arena_printf(r->arena, "%s.%smetrics", r->model->name, r->run == RUN_TRAIN ? "train_" : ""),
+  if (!r->formulas.graph)
+    r->formulas.graph = graph_create(
+        r->arena,
+        arena_printf(r->arena, "%s.%smetrics", r->model->name, r->run.kind == RUN_TRAIN ? "train_" : ""),
         &r->built);
   for (int i = 0; i < parts.count; i++) {
     struct node *q = parts.items[i];
     struct obstacle none;
     enum part part = part_of(r, q, &none);
     if (q == n && part == PART_FIXED) part = PART_SAME; /* evaluation gives something */
-    r->metrics->at.scope = q->name;
-    r->metrics->at.loc = q->loc;
-    r->metrics->at.trail = q->trail;
+    r->formulas.graph->at.scope = q->name;
+    r->formulas.graph->at.loc = q->loc;
+    r->formulas.graph->at.trail = q->trail;
     struct node *y = is_inside(part) ? formula_node(r, q) : formula_input(r, q, part);
     *o = (struct obstacle){q, "formulas compute with f64, which it does not take"};
     if (!y) return NULL;
@@ -255,7 +255,7 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
                          : "end it in `mean(...)` or `sum(...)`");
     return;
   }
-  if (map_get(&r->outputs, name)) {
+  if (map_get(&r->run.outputs, name)) {
     report(r, loc, "two metrics are called `%s`", name);
     report_help(r, "a train statement gives the metric `loss`, or what it is named");
     return;
@@ -264,12 +264,12 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
   int errors = r->diags->nerrors;
   struct obstacle o;
   struct node *f = formula_of(r, n, &o);
-  if (f && !dtype_is_float((enum dtype)f->type.dtype)) f = build_cast(r->metrics, f, DT_F64);
+  if (f && !dtype_is_float((enum dtype)f->type.dtype)) f = build_cast(r->formulas.graph, f, DT_F64);
   if (f) {
-    graph_add_output(r->metrics, OUTPUT_METRIC, name, f, 0);
-    map_put(&r->outputs, name, f);
+    graph_add_output(r->formulas.graph, OUTPUT_METRIC, name, f, 0);
+    map_put(&r->run.outputs, name, f);
     add_measure(r, name);
-    r->effects++;
+    r->effects.count++;
   } else if (is_loss && !r->built.first) {
     give_mean_of_batches(r, name, n, loc, &o);
   } else if (r->diags->nerrors == errors) {
@@ -315,7 +315,7 @@ void run_predict(struct resolver *r, const struct stmt *s) {
     help_rows(r, &n->type);
     return;
   }
-  if (map_get(&r->outputs, name->text)) {
+  if (map_get(&r->run.outputs, name->text)) {
     report(r, name->loc, "two predictions are called `%s`", name->text);
     return;
   }

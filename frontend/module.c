@@ -56,7 +56,7 @@ const struct value *module_find(struct resolver *r, const struct module *m, cons
 static struct module *new_module(struct resolver *r, const char *name, const struct source *source,
                                  bool library) {
   struct module *m = arena_new(r->arena, struct module);
-  *m = (struct module){.name = name, .source = source, .outer = r->prelude, .library = library};
+  *m = (struct module){.name = name, .source = source, .outer = r->modules.prelude, .library = library};
   m->names = map_make(r->arena);
   return m;
 }
@@ -65,7 +65,7 @@ static struct module *new_module(struct resolver *r, const char *name, const str
 static struct module *load_embedded(struct resolver *r, const struct embedded *e, struct module *m) {
   const struct source *source = source_make(r->arena, e->name, e->text, e->len);
   struct module *own = new_module(r, arena_strndup(r->arena, e->name, strcspn(e->name, ".")), source, true);
-  map_put(&r->modules, e->name, own);
+  map_put(&r->modules.by_name, e->name, own);
   define_library(r, m ? m : own, source, e);
   return own;
 }
@@ -74,16 +74,16 @@ static struct module *load_embedded(struct resolver *r, const struct embedded *e
 static const char *library_of(const char *file) { return strncmp(file, "nn", 2) == 0 ? "nn" : NULL; }
 
 struct module *load_library(struct resolver *r, const char *name) {
-  if (!r->prelude) {
+  if (!r->modules.prelude) {
     struct module *prelude = new_module(r, "prelude", NULL, true);
     for (const struct embedded *e = frontend_library; e->name; e++)
       if (!library_of(e->name)) load_embedded(r, e, prelude);
-    r->prelude = prelude;
+    r->modules.prelude = prelude;
   }
   struct module *all = NULL;
   for (const struct embedded *e = frontend_library; e->name; e++) {
     if (!str_same(library_of(e->name), name)) continue;
-    struct module *m = map_get(&r->modules, e->name);
+    struct module *m = map_get(&r->modules.by_name, e->name);
     if (!all && m && m->library) return m;
     m = load_embedded(r, e, all);
     all = all ? all : m;
@@ -102,13 +102,13 @@ const char *resolve_path(struct resolver *r, const struct source *from, const ch
 
 static struct module *load_file(struct resolver *r, const struct use *u) {
   const char *path = resolve_path(r, u->loc.source, u->what);
-  struct module *m = map_get(&r->modules, path);
+  struct module *m = map_get(&r->modules.by_name, path);
   if (m && m->loading) {
     report(r, u->loc, "`%s` uses itself", u->what);
     return NULL;
   }
   if (m) return m;
-  if (r->modules.count > MAX_USES) {
+  if (r->modules.by_name.count > MAX_USES) {
     report(r, u->loc, "a model may use at most %d files", MAX_USES);
     return NULL;
   }
@@ -135,7 +135,7 @@ static const char **library_names(struct arena *a, size_t *count) {
 
 struct module *load_modules(struct resolver *r, const struct source *source, const struct file *file) {
   struct module *m = new_module(r, source->name, source, false);
-  map_put(&r->modules, source->name, m);
+  map_put(&r->modules.by_name, source->name, m);
   m->loading = true;
   for (const struct use *u = file->uses; u; u = u->next) {
     struct module *used = u->is_path ? load_file(r, u) : load_library(r, u->what);
@@ -152,7 +152,7 @@ struct module *load_modules(struct resolver *r, const struct source *source, con
     define(r, m, as, u->loc, v);
   }
   define_all(r, m, file);
-  r->literal |= asks_gradients(file);
+  r->modules.ask_gradients |= asks_gradients(file);
   m->loading = false;
   return m;
 }

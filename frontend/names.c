@@ -186,7 +186,7 @@ static struct call_note note_of(struct resolver *r, const struct expr *e) {
   const struct stmt *s = f->statement;
   struct call_note alone = {0, false, 1};
   if (!s) return alone;
-  if (!f->numbered) f->numbered = ++r->numbered;
+  if (!f->numbered) f->numbered = ++r->serial;
   if (e->call->by != f->numbered) {
     struct owners *all = NULL;
     number_calls(r, s->value, false, &all);

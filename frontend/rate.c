@@ -29,14 +29,14 @@ static const struct node **parts_of(struct resolver *r, const struct node *n, in
   const struct node **parts = NULL;
   uint32_t depth = 0;
   *count = 0;
-  walk_begin(r);
+  walk_begin(&r->walk, r->arena, r->g);
   walk_to(&r->walk, n, &depth);
   while (depth) {
     const struct node *q = r->walk.stack[--depth];
     bool step = q->op == OP_variable && strcmp(q->name, STEP_VARIABLE) == 0;
     if (!step && !q->ninputs && q->op != OP_constant && q->op != OP_iota) return NULL;
-    if (q->own || reach_batch(r, q) || (op_of(q)->traits & OP_NO_CSE && !step)) return NULL;
-    parts = grown(r->arena, parts, *count, sizeof *parts);
+    if (q->own || reach_batch(&r->reach, r->g, q) || (op_of(q)->traits & OP_NO_CSE && !step)) return NULL;
+    parts = arena_grown(r->arena, parts, *count, sizeof *parts);
     parts[(*count)++] = q;
     for (int i = 0; i < q->ninputs; i++) walk_to(&r->walk, q->inputs[i], &depth);
   }

@@ -3,19 +3,11 @@
  *
  * Operands come before what reads them and never change, so each node is looked at once in all, however many
  * statements ask. */
-#include "frontend/resolve.h"
+#include "frontend/reach.h"
 #include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 
 #include <string.h>
-
-/* Grows by doubling. */
-void *grown(struct arena *a, void *items, int count, size_t size) {
-  if (count & (count - 1)) return items;
-  void *more = arena_array(a, count ? 2 * (size_t)count : 1, size);
-  if (count) memcpy(more, items, size * (size_t)count);
-  return more;
-}
 
 static bool has_batch(const struct node *n, const uint8_t *is) {
   bool yes = n->op == OP_input || n->op == OP_batch_size || type_is_symbolic(&n->type);
@@ -23,9 +15,8 @@ static bool has_batch(const struct node *n, const uint8_t *is) {
   return yes;
 }
 
-static bool ask(struct resolver *r, struct reach *q, const struct node *n,
+static bool ask(struct reaches *r, struct reach *q, const struct graph *g, const struct node *n,
                 bool (*has)(const struct node *n, const uint8_t *is)) {
-  const struct graph *g = r->g;
   if (q->g != g) *q = (struct reach){.g = g};
   if (g->count > q->cap) {
     q->cap = 2 * g->count;
@@ -55,23 +46,14 @@ static bool has_total(const struct node *n, const uint8_t *is) {
   return yes || (rows && !type_is_symbolic(&n->type));
 }
 
-bool reach_batch(struct resolver *r, const struct node *n) { return ask(r, &r->batch, n, has_batch); }
-
-bool reach_varying(struct resolver *r, const struct node *n) { return ask(r, &r->varying, n, has_varying); }
-
-bool reach_total(struct resolver *r, const struct node *n) { return ask(r, &r->total, n, has_total); }
-
-void walk_begin(struct resolver *r) {
-  struct node_walk *w = &r->walk;
-  w->number++;
-  if (r->g->count <= w->cap) return;
-  w->cap = 2 * r->g->count;
-  w->met = arena_new_array(r->arena, w->cap, uint32_t);
-  w->stack = arena_new_array(r->arena, w->cap, const struct node *);
+bool reach_batch(struct reaches *r, const struct graph *g, const struct node *n) {
+  return ask(r, &r->batch, g, n, has_batch);
 }
 
-void walk_to(struct node_walk *w, const struct node *n, uint32_t *depth) {
-  if (w->met[n->id] == w->number) return;
-  w->met[n->id] = w->number;
-  w->stack[(*depth)++] = n;
+bool reach_varying(struct reaches *r, const struct graph *g, const struct node *n) {
+  return ask(r, &r->varying, g, n, has_varying);
+}
+
+bool reach_total(struct reaches *r, const struct graph *g, const struct node *n) {
+  return ask(r, &r->total, g, n, has_total);
 }

@@ -49,29 +49,25 @@ static const struct def *find_model(struct resolver *r, const struct source *sou
   return NULL;
 }
 
-static struct graph *run_model(struct resolver *r, const struct def *d, struct module *m, enum run run) {
+static struct graph *run_model(struct resolver *r, const struct def *d, struct module *m,
+                               enum run_kind kind) {
   static const char *const names[] = {[RUN_TRAIN] = "train", [RUN_EVAL] = "eval", [RUN_PREDICT] = "predict"};
   struct function f = {.def = d, .module = m, .makes = arena_new(r->arena, uint8_t)};
   struct frame frame = {
-      .function = &f, .path = "", .owner = "", .suffix = "", .call = d->loc, .block = ++r->blocks};
-  r->g = graph_create(r->arena, arena_printf(r->arena, "%s.%s", d->name, names[run]), &r->built);
-  r->g->literal = r->literal;
-  r->run = run;
-  r->runs++;
-  r->steps = 0;
-  r->outputs = map_make(r->arena);
-  r->metrics = NULL;
-  r->formulas = NULL;
-  r->nformulas = 0;
-  r->bound = map_make(r->arena);
-  r->train_statements = 0;
+      .function = &f, .path = "", .owner = "", .suffix = "", .call = d->loc, .block = ++r->serial};
+  r->g = graph_create(r->arena, arena_printf(r->arena, "%s.%s", d->name, names[kind]), &r->built);
+  r->g->literal = r->modules.ask_gradients;
+  r->run = (struct model_run){
+      .kind = kind, .number = r->run.number + 1, .outputs = map_make(r->arena), .bound = map_make(r->arena)};
+  r->formulas = (struct formulas){0};
+  r->budget.steps = 0;
   r->frame = &frame;
   r->path = "";
   scope_push(r);
   if (model_parameters(r, d, m) && apply_settings(r, d)) {
     scope_push(r);
     run_block(r, &d->body);
-    if (run == RUN_TRAIN && r->train_statements && !r->stopped) finish_updates(r);
+    if (kind == RUN_TRAIN && r->run.train_statements && !r->budget.stopped) finish_updates(r);
   }
   r->frame = NULL;
   return r->g;
@@ -87,9 +83,9 @@ static struct graph *finish(struct arena *a, struct graph *g, struct diags *d) {
 /* The files that a source uses, and those that they use. */
 static void list_files(struct resolver *r, const struct source *source) {
   struct model *model = r->model;
-  model->files = arena_new_array(r->arena, r->modules.count, const char *);
-  for (uint32_t i = 0; i < r->modules.count; i++) {
-    const struct module *m = r->modules.entries[i].value;
+  model->files = arena_new_array(r->arena, r->modules.by_name.count, const char *);
+  for (uint32_t i = 0; i < r->modules.by_name.count; i++) {
+    const struct module *m = r->modules.by_name.entries[i].value;
     if (!m->library && m->source != source) model->files[model->nfiles++] = m->source->name;
   }
 }
@@ -105,12 +101,11 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   *r = (struct resolver){.arena = a, .diags = d, .options = options ? options : &defaults, .path = ""};
   diags_init(&r->built, a);
   r->differentiation = (struct differentiation){.arena = a, .suffix = "gradient"};
-  r->reported = map_make(a);
-  r->modules = map_make(a);
-  r->variables = map_make(a);
-  r->last_variable = &r->first_variable;
-  r->inputs = map_make(a);
-  r->data = map_make(a);
+  r->errors.told = map_make(a);
+  r->modules.by_name = map_make(a);
+  r->variables = (struct variables){.by_path = map_make(a), .last = &r->variables.first};
+  r->declared = (struct declared){.inputs = map_make(a), .data = map_make(a)};
+  r->reach.arena = a;
   load_library(r, "prelude");
   struct module *m = load_modules(r, source, file);
   const struct def *def = find_model(r, source, file);
@@ -118,24 +113,24 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
 
   struct model *model = r->model = arena_new(a, struct model);
   model->name = def->name;
-  r->last_start = &model->starts;
+  r->variables.last_start = &model->starts;
   list_files(r, source);
   effects_begin(r);
   r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);
-  r->init->literal = r->literal;
+  r->init->literal = r->modules.ask_gradients;
   struct graph *train = run_model(r, def, m, RUN_TRAIN);
-  bool trains = r->train_statements > 0;
-  struct graph *train_metrics = r->metrics, *metrics = NULL;
+  bool trains = r->run.train_statements > 0;
+  struct graph *train_metrics = r->formulas.graph, *metrics = NULL;
   struct graph *eval_graph = NULL, *predict = NULL;
-  if (!r->stopped && (trains || r->evaluates)) eval_graph = run_model(r, def, m, RUN_EVAL);
-  metrics = r->metrics;
-  if (!r->stopped && r->predicts) predict = run_model(r, def, m, RUN_PREDICT);
+  if (!r->budget.stopped && (trains || r->effects.evaluates)) eval_graph = run_model(r, def, m, RUN_EVAL);
+  metrics = r->formulas.graph;
+  if (!r->budget.stopped && r->effects.predicts) predict = run_model(r, def, m, RUN_PREDICT);
   /* A metric that only prediction has met, where `training` is false. */
-  if (!r->stopped && r->evaluates && !eval_graph) {
+  if (!r->budget.stopped && r->effects.evaluates && !eval_graph) {
     eval_graph = run_model(r, def, m, RUN_EVAL);
-    metrics = r->metrics;
+    metrics = r->formulas.graph;
   }
-  if (!r->stopped && r->predicts && !predict) predict = run_model(r, def, m, RUN_PREDICT);
+  if (!r->budget.stopped && r->effects.predicts && !predict) predict = run_model(r, def, m, RUN_PREDICT);
   if (d->nerrors > errors) return NULL;
   if (!trains && !eval_graph && !predict) {
     report(r, def->loc, "model `%s` has nothing to do: it has no train, metric or predict statement",

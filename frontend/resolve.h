@@ -7,189 +7,7 @@
 #ifndef DGC_FRONTEND_RESOLVE_H
 #define DGC_FRONTEND_RESOLVE_H
 
-#include "frontend/frontend.h"
-#include "frontend/value.h"
-#include "ir/graph/differentiate.h"
-
-enum {
-  MAX_CALLS = 200, /* layers that call each other */
-  MAX_EVAL = 2500, /* expressions and blocks inside each other, through all calls */
-  MAX_PARAMS = 64,
-  MAX_LIST_DEPTH = 100,
-  MAX_STRING = 65536,  /* bytes of a string put together */
-  MAX_NODES = 400000,  /* of one graph */
-  MAX_TRIPS = 1000000, /* of one loop */
-  MAX_STEPS = 400000   /* expressions evaluated in one run */
-};
-
-enum run { RUN_TRAIN, RUN_EVAL, RUN_PREDICT };
-
-struct variable {
-  struct variable *next;
-  const char *path;
-  struct type type;
-  bool trainable;
-  const char *slot;          /* of an optimizer's state: whose it is, else NULL */
-  bool replaces;             /* of that: it is read in the variable's place, but for training */
-  struct variable *replaced; /* of a variable: what is read in its place, or NULL */
-  bool
-      masters; /* of state, too: optimizers read and change it in the variable's place, which is it, rounded */
-  struct variable *master; /* of a variable with a storage: that state, in this run, or NULL */
-  struct node *unrounded;  /* of such a variable: its first value before it is rounded */
-  uint64_t turn;           /* the call of a made layer that declared it first in this run, or 0 */
-  const char *aggregation; /* how what towers write becomes one value; NULL: they write the same */
-  bool on_read;            /* each tower has a copy, joined when it is read */
-  enum dtype storage;      /* narrow: what it is given is rounded to this type; DT_F32: it is not */
-  int order;               /* of declaration */
-  int chosen;              /* the last train statement whose `over` means it */
-  struct loc loc;
-  int run;              /* the last run that declared it */
-  struct node *node;    /* in that run's graph */
-  struct node *pending; /* what it becomes after this step, or NULL */
-  struct loc pending_loc;
-  const struct trail *pending_trail;
-  uint64_t pending_turn; /* the turn that wrote it */
-  int writer;            /* the train statement that wrote it; 0: a layer */
-};
-
-/* Names of a block; the body of a loop has its own, the body of an `if` has not. */
-struct scope {
-  struct scope *outer;
-  struct map names; /* struct binding */
-  bool step;        /* of a scan: what is bound outside stays what it is */
-};
-
-struct binding {
-  struct value value;
-  struct loc loc;
-  uint64_t block; /* that bound it last: there it is bound again only to what is made of it */
-  bool fixed;     /* an input, variable or parameter */
-};
-
-struct frame {
-  struct frame *caller;
-  const struct function *function;
-  struct loc call;
-  struct scope *scope;
-  struct map left;   /* struct binding: what the bodies of loops have bound, which stays in them */
-  const char *path;  /* of the binding that called: "h", "" for the model; its values are named by it */
-  const char *owner; /* its variables are named by this one: see names.c */
-  const struct stmt *statement; /* that is being run, or NULL */
-  uint64_t numbered;            /* by which its calls are noted, or 0: not yet */
-  const char *suffix;           /* of the loops around: ".0.1" */
-  uint64_t block;
-  int loops; /* loops and conditions around */
-  int step;  /* scans around */
-  bool bf16; /* the precision of products: bf16, not f32 */
-  bool returned;
-  struct value result;
-};
-
-/* Where in its statement an expression stands: names what is anonymous. */
-struct role {
-  const struct role *outer;
-  const char *name;
-  int index; /* when name is NULL */
-};
-
-/* For each node of one graph, whether it is made of certain others: known for the first `count`. */
-struct reach {
-  const struct graph *g;
-  uint8_t *is;
-  uint32_t count, cap;
-};
-
-/* Room for walks from one node through what it is made of. A node was met in the walk whose number it has. */
-struct node_walk {
-  uint32_t *met, number, cap;
-  const struct node **stack;
-};
-
-/* What has come of a statement in all runs so far. */
-enum statement_effect { STATEMENT_MET = 1, STATEMENT_EFFECTIVE = 2 };
-
-/* A statement that has been met, in the order of meeting. */
-struct met {
-  struct met *next;
-  const struct stmt *stmt;
-  enum def_kind in;
-  struct loc shown; /* itself, or the user's call that leads to it */
-};
-
-/* By which an optimizer asks for variables. */
-struct asked_pattern {
-  struct asked_pattern *next;
-  const char *text;
-};
-
-/* The global norm that was asked for last: of this list, in this graph. */
-struct known_norm {
-  const struct value *of;
-  int count;
-  const struct graph *g;
-  struct node *node;
-};
-
-struct resolver {
-  struct arena *arena;
-  struct diags *diags;
-  const struct frontend_options *options;
-  struct diags built;  /* what the builder says, until it is told where the user sees it */
-  struct map reported; /* errors told already */
-  bool quiet;          /* the last error was told before: drop its notes */
-  bool inside;         /* it arose in the library, and is told with what that was given */
-  struct map modules;  /* by path or library name */
-  struct module *prelude;
-  struct model *model;
-  struct graph *g, *init;
-  struct graph *metrics;  /* the formulas of the metrics that need one; NULL: none does */
-  struct node **formulas; /* nodes of the graph that is built, by id, as nodes of that one, or NULL */
-  uint32_t nformulas;
-  struct graph *rates; /* learning rates, as functions of `step`; NULL: there are none */
-  enum run run;
-  int runs; /* counts runs, to tell this one's variables from another's */
-  struct map variables;
-  struct variable *first_variable, **last_variable;
-  struct variable *step;
-  struct frame *frame;
-  const char *path;             /* of the binding being evaluated */
-  const struct type *declaring; /* the type of the variable whose initializer runs, or NULL */
-  bool begins_master;           /* that is a master's: it begins with what has not been rounded */
-  const struct variable *start; /* whose first value the initializer has read last, or NULL */
-  struct model_start **last_start;
-  struct variable *updating; /* the variable whose optimizer runs, or NULL */
-  struct node *gradient;
-  const struct value *variables_trained, *gradients; /* lists of all that its chain trains */
-  struct node *when;              /* what optimizers assign is assigned where this is true; NULL: always */
-  struct node *counted;           /* what `step` is to them; NULL: as to everybody */
-  struct asked_pattern *patterns; /* of the one of a chain that runs */
-  int train_statements;
-  int calls, depth;
-  int scans; /* around, through all calls */
-  uint64_t blocks, numbered;
-  uint64_t turn, turns; /* the call of a made layer that runs, or 0; all so far */
-  int64_t steps;
-  bool stopped; /* out of budget */
-  int warnings;
-  bool predicts, evaluates; /* the model has such statements */
-  uint64_t effects; /* counts what statements bind, declare, assign and give: see statement_effects.c */
-  int errors;       /* before the first statement */
-  struct met *first_met, **last_met;
-  struct reach batch;   /* what depends on the rows of the batch */
-  struct reach varying; /* what is not made of constants alone */
-  struct reach total;   /* what depends on all rows of the batch at once */
-  struct map bound;     /* how often each path was bound in this run */
-  struct map outputs;   /* of r->g, by name */
-  struct map inputs;    /* of the model, by name: their places, from 1 */
-  struct map data;      /* "train x": its place, from 1 */
-  struct node_walk walk;
-  struct known_norm norm;
-  struct statistic *statistics; /* of all graphs, in the order in which they are made */
-  int nstatistics;
-  bool told_local; /* that results depend on the number of towers */
-  bool literal;    /* the model asks for gradients by its values */
-  struct differentiation differentiation;
-};
+#include "frontend/resolver.h"
 
 /* error.c */
 void report(struct resolver *r, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -206,6 +24,10 @@ void report_closest(struct resolver *r, const char *word, const char *const *nam
  * written here; whether it is. */
 bool report_elsewhere(struct resolver *r, const struct expr *e);
 bool is_library(const struct resolver *r, struct loc loc);
+/* Whether a statement has been found wrong. */
+bool any_errors(const struct resolver *r);
+/* Of a warning that is given once: whether it has been given, `what` at this place. From now on it has. */
+bool told_before(struct resolver *r, struct loc loc, const char *what);
 
 /* scope.c */
 struct binding *scope_find(const struct resolver *r, const char *name);
@@ -350,24 +172,12 @@ void effects_settle(struct resolver *r, const struct stmt *s, uint64_t effects);
 /* After all runs: what was met, and never where it has a meaning. */
 void effects_report(struct resolver *r, bool trains);
 
-/* reach.c: an array with room for one item more: at every power of two it moves */
-void *grown(struct arena *a, void *items, int count, size_t size);
-
 /* statistic.c: what a tower has of its own rows */
 /* n is a statistic of the rows `of`, whatever rows it is computed by. */
 void note_statistic(struct resolver *r, struct node *n, const struct node *of);
 /* x, read for the rows of one tower: by a `local` of its own in it, or `joined`, by what joins the towers' values. x
  * itself where that is the same; NULL after an error, which is reported at loc. */
 struct node *read_for_tower(struct resolver *r, struct node *x, bool joined, struct loc loc);
-
-/* reach.c, too: whether a value is made of certain nodes; looks at each node of a graph once */
-bool reach_batch(struct resolver *r, const struct node *n);
-bool reach_varying(struct resolver *r, const struct node *n);
-bool reach_total(struct resolver *r, const struct node *n);
-/* A walk over what a node of r->g is made of: r->walk.stack has the nodes that were met and not yet looked at, `depth`
- * of them. It costs what is met, not what the graph holds. */
-void walk_begin(struct resolver *r);
-void walk_to(struct node_walk *w, const struct node *n, uint32_t *depth);
 
 /* statement.c */
 void run_block(struct resolver *r, const struct block *b);

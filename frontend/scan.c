@@ -215,10 +215,10 @@ static bool run_step(struct resolver *r, struct loop *l, struct value *result) {
   const char *path = r->path;
   uint64_t block = f->block;
   uint32_t mark = r->g->count;
-  f->block = ++r->blocks;
+  f->block = ++r->serial;
   f->loops++;
   f->step++;
-  r->scans++;
+  r->frame->scans++;
   scope_push(r);
   bind_step(r, l);
   run_block(r, &l->s->body);
@@ -226,7 +226,7 @@ static bool run_step(struct resolver *r, struct loop *l, struct value *result) {
   f->returned = false;
   bool ok = find_next(r, l);
   scope_pop(r);
-  r->scans--;
+  r->frame->scans--;
   f->step--;
   f->loops--;
   f->block = block;
@@ -256,9 +256,9 @@ void run_scan(struct resolver *r, const struct stmt *s) {
   struct loop l = {.s = s, .axis = 1};
   struct value result = value_none();
   bool ok = begin(r, &l) && run_step(r, &l, &result) && find_stacked(r, &l, &result);
-  r->effects++;
+  r->effects.count++;
   struct node *scan = NULL;
-  if (ok && !r->stopped) {
+  if (ok && !r->budget.stopped) {
     l.step.initial = l.initial, l.step.carried = l.carried, l.step.next = l.next;
     l.step.sequence = l.sequence, l.step.elements = l.elements, l.step.stacked = l.stacked;
     const struct name *first = s->carried.first ? s->carried.first : s->names.first;

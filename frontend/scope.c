@@ -34,9 +34,9 @@ static struct value builtin_name(struct resolver *r, const char *name) {
   if (strcmp(name, "none") == 0) return value_none();
   if (strcmp(name, "pi") == 0) return value_float(3.14159265358979323846);
   if (strcmp(name, "inf") == 0) return value_float((double)INFINITY);
-  if (strcmp(name, "training") == 0) return value_bool(r->run == RUN_TRAIN);
-  if (strcmp(name, STEP_VARIABLE) == 0 && r->counted && r->g != r->init)
-    return value_tensor(r, r->counted, r->counted->loc);
+  if (strcmp(name, "training") == 0) return value_bool(r->run.kind == RUN_TRAIN);
+  if (strcmp(name, STEP_VARIABLE) == 0 && r->update.step && r->g != r->init)
+    return value_tensor(r, r->update.step, r->update.step->loc);
   if (strcmp(name, STEP_VARIABLE) == 0) return step_value(r);
   const struct builtin *b = builtin_find(name);
   if (b) return (struct value){.kind = VALUE_BUILTIN, .builtin = b};
@@ -180,7 +180,7 @@ static bool in_this_block(const struct resolver *r, const struct binding *b) {
 const char *name_bound_again(struct resolver *r, const char *name) {
   const struct binding *b = scope_find(r, name);
   if (!b || !in_this_block(r, b)) return name;
-  size_t times = (uintptr_t)map_get(&r->bound, binding_path(r, name));
+  size_t times = (uintptr_t)map_get(&r->run.bound, binding_path(r, name));
   return times ? arena_printf(r->arena, "%s#%zu", name, times + 1) : name;
 }
 
@@ -231,6 +231,6 @@ void bind(struct resolver *r, const char *name, struct loc loc, struct value val
   b->value = value;
   b->block = r->frame->block;
   const char *path = binding_path(r, name);
-  map_put(&r->bound, path, (void *)((uintptr_t)map_get(&r->bound, path) + 1));
-  r->effects += value.kind != VALUE_ERROR;
+  map_put(&r->run.bound, path, (void *)((uintptr_t)map_get(&r->run.bound, path) + 1));
+  r->effects.count += value.kind != VALUE_ERROR;
 }

@@ -57,7 +57,7 @@ static void run_trip(struct resolver *r, const struct stmt *s, struct value item
   const char *suffix = f->suffix, *path = r->path;
   uint64_t block = f->block;
   f->suffix = arena_printf(r->arena, "%s.%lld", suffix, (long long)index);
-  f->block = ++r->blocks;
+  f->block = ++r->serial;
   f->loops++;
   scope_push(r);
   bind(r, s->names.first->text, s->names.first->loc, item, true, false);
@@ -71,7 +71,7 @@ static void run_trip(struct resolver *r, const struct stmt *s, struct value item
 
 static void run_for(struct resolver *r, const struct stmt *s) {
   int64_t lo, hi;
-  uint64_t effects = r->effects;
+  uint64_t effects = r->effects.count;
   if (scope_find(r, s->names.first->text)) {
     report(r, s->names.first->loc, "`%s` is bound already", s->names.first->text);
     report_note(r, scope_find(r, s->names.first->text)->loc, "it is bound here");
@@ -87,7 +87,7 @@ static void run_for(struct resolver *r, const struct stmt *s) {
     }
     for (int64_t i = lo; i < hi && !r->frame->returned && spend(r, s->loc); i++)
       run_trip(r, s, value_int(i), i);
-    r->effects = effects + 1; /* trips are statements of their own */
+    r->effects.count = effects + 1; /* trips are statements of their own */
     return;
   }
   struct value list = eval(r, s->value, NULL);
@@ -103,7 +103,7 @@ static void run_for(struct resolver *r, const struct stmt *s) {
   }
   for (int i = 0; i < list.list.count && !r->frame->returned && spend(r, s->loc); i++)
     run_trip(r, s, list.list.items[i], i);
-  r->effects = effects + 1;
+  r->effects.count = effects + 1;
 }
 
 static void run_if(struct resolver *r, const struct stmt *s) {
@@ -111,9 +111,9 @@ static void run_if(struct resolver *r, const struct stmt *s) {
   if (!eval_bool(r, s->value, "a condition", &b)) return;
   struct frame *f = r->frame;
   uint64_t block = f->block;
-  f->block = ++r->blocks;
+  f->block = ++r->serial;
   f->loops++;
-  r->effects++;
+  r->effects.count++;
   run_block(r, b ? &s->body : &s->otherwise);
   f->loops--;
   f->block = block;
@@ -125,7 +125,7 @@ static void run_return(struct resolver *r, const struct stmt *s) {
   r->path = f->path;
   f->result = eval(r, s->value, NULL);
   f->returned = true;
-  r->effects += f->result.kind != VALUE_ERROR;
+  r->effects.count += f->result.kind != VALUE_ERROR;
   r->path = saved;
 }
 
@@ -160,7 +160,7 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
     break;
   case STMT_ASSIGN:
   case STMT_ADD:
-    if (r->scans && is_variable(r, s))
+    if (r->frame->scans && is_variable(r, s))
       wrong = "does not stand in a `scan`: a variable is assigned once a step of training";
     if (kind == DEF_INITIALIZER) wrong = "does not stand in an initializer: it assigns";
     break;
@@ -188,8 +188,8 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
   case STMT_IF: run_if(r, s); break;
   case STMT_TRAIN: run_train(r, s); break;
   case STMT_METRIC:
-    r->evaluates = true;
-    if (r->run == RUN_EVAL || (r->run == RUN_TRAIN && r->options->train_metrics)) {
+    r->effects.evaluates = true;
+    if (r->run.kind == RUN_EVAL || (r->run.kind == RUN_TRAIN && r->options->train_metrics)) {
       const char *saved = r->path;
       r->path = s->names.first->text;
       struct value v = eval(r, s->value, NULL);
@@ -198,13 +198,13 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
     }
     break;
   case STMT_PREDICT:
-    r->predicts = true;
-    if (r->run == RUN_PREDICT) run_predict(r, s);
+    r->effects.predicts = true;
+    if (r->run.kind == RUN_PREDICT) run_predict(r, s);
     break;
   case STMT_DATA: declare_data(r, s); break;
   case STMT_STRATEGY: declare_strategy(r, s); break;
   case STMT_ON:
-    r->effects++;
+    r->effects.count++;
     run_block(r, &s->body);
     break;
   }
@@ -231,18 +231,18 @@ static void warn_unreached(struct resolver *r, const struct stmt *s) {
 }
 
 void run_block(struct resolver *r, const struct block *b) {
-  if (r->depth >= MAX_EVAL) {
-    if (!r->stopped && b->first)
+  if (r->budget.depth >= MAX_EVAL) {
+    if (!r->budget.stopped && b->first)
       report(r, b->first->loc, "expressions and calls are nested more than %d deep", MAX_EVAL);
-    r->stopped = true;
+    r->budget.stopped = true;
     return;
   }
   const struct stmt *outer = r->frame->statement;
   uint64_t numbered = r->frame->numbered;
-  r->depth++;
-  for (const struct stmt *s = b->first; s && !r->frame->returned && !r->stopped; s = s->next) {
+  r->budget.depth++;
+  for (const struct stmt *s = b->first; s && !r->frame->returned && !r->budget.stopped; s = s->next) {
     const char *want = r->g->at.want;
-    uint64_t effects = r->effects;
+    uint64_t effects = r->effects.count;
     r->frame->statement = s;
     r->frame->numbered = 0;
     if (s->place) run_place(r, s->place);
@@ -253,5 +253,5 @@ void run_block(struct resolver *r, const struct block *b) {
   }
   r->frame->statement = outer;
   r->frame->numbered = numbered;
-  r->depth--;
+  r->budget.depth--;
 }

@@ -5,12 +5,12 @@
 #include "frontend/resolve.h"
 
 void effects_begin(struct resolver *r) {
-  r->errors = r->diags->nerrors;
-  r->last_met = &r->first_met;
+  r->errors.before_statements = r->diags->nerrors;
+  r->effects.last = &r->effects.first;
 }
 
 /* Kinds that have a meaning in one reading of the text only. */
-static bool has_meaning(const struct stmt *s, enum run run) {
+static bool has_meaning(const struct stmt *s, enum run_kind run) {
   switch (s->kind) {
   case STMT_ASSIGN:
   case STMT_ADD:
@@ -37,17 +37,16 @@ void effects_settle(struct resolver *r, const struct stmt *s, uint64_t effects) 
     struct met *m = arena_new(r->arena, struct met);
     *m = (struct met){NULL, s, r->frame->function->def->kind, s->loc};
     for (const struct frame *f = r->frame; f && is_library(r, m->shown); f = f->caller) m->shown = f->call;
-    *r->last_met = m;
-    r->last_met = &m->next;
+    *r->effects.last = m;
+    r->effects.last = &m->next;
   }
   *s->effect |= STATEMENT_MET;
   /* What the builder has refused is told, even where nobody has asked. */
   if (r->built.first) value_tensor(r, NULL, s->loc);
-  bool trained = s->kind != STMT_TRAIN || r->run == RUN_TRAIN; /* in evaluation a loss is a metric */
-  if (r->effects != effects && trained) *s->effect |= STATEMENT_EFFECTIVE;
-  if (r->effects != effects || r->stopped || !has_meaning(s, r->run)) return;
-  if (r->diags->nerrors == r->errors)
-    report(r, s->loc, "this statement has come to nothing, which is a mistake of dgc's");
+  bool trained = s->kind != STMT_TRAIN || r->run.kind == RUN_TRAIN; /* in evaluation a loss is a metric */
+  if (r->effects.count != effects && trained) *s->effect |= STATEMENT_EFFECTIVE;
+  if (r->effects.count != effects || r->budget.stopped || !has_meaning(s, r->run.kind)) return;
+  if (!any_errors(r)) report(r, s->loc, "this statement has come to nothing, which is a mistake of dgc's");
 }
 
 static const char *missed(const struct stmt *s) {
@@ -73,7 +72,7 @@ static const char *missed(const struct stmt *s) {
 }
 
 void effects_report(struct resolver *r, bool trains) {
-  for (const struct met *m = r->first_met; m; m = m->next) {
+  for (const struct met *m = r->effects.first; m; m = m->next) {
     const struct stmt *s = m->stmt;
     bool assigns = s->kind == STMT_ASSIGN || s->kind == STMT_ADD;
     bool done = *s->effect & STATEMENT_EFFECTIVE;

@@ -10,21 +10,22 @@
 
 void note_statistic(struct resolver *r, struct node *n, const struct node *of) {
   if (!n) return;
-  r->statistics = grown(r->arena, r->statistics, r->nstatistics, sizeof *r->statistics);
-  r->statistics[r->nstatistics++] = (struct statistic){n, of};
+  r->statistics.items =
+      arena_grown(r->arena, r->statistics.items, r->statistics.count, sizeof *r->statistics.items);
+  r->statistics.items[r->statistics.count++] = (struct statistic){n, of};
 }
 
 /* Whether x is made of rows that have a value of all rows in them; nothing else can be mixed. */
 static bool may_mix(struct resolver *r, const struct node *x) {
   struct node_walk *w = &r->walk;
   uint32_t depth = 0;
-  reach_total(r, x);
-  walk_begin(r);
+  reach_total(&r->reach, r->g, x);
+  walk_begin(&r->walk, r->arena, r->g);
   walk_to(w, x, &depth);
   while (depth > 0) {
     const struct node *n = w->stack[--depth];
     bool rows = type_is_symbolic(&n->type);
-    if (rows && reach_total(r, n)) return true;
+    if (rows && reach_total(&r->reach, r->g, n)) return true;
     for (int i = 0; !rows && i < n->ninputs; i++) walk_to(w, n->inputs[i], &depth);
   }
   return false;
@@ -33,7 +34,7 @@ static bool may_mix(struct resolver *r, const struct node *x) {
 struct node *read_for_tower(struct resolver *r, struct node *x, bool joined, struct loc loc) {
   if (joined && !may_mix(r, x)) return x;
   const struct local_ends ends = {
-      .statistics = r->statistics, .nstatistics = r->nstatistics, .joined = joined};
+      .statistics = r->statistics.items, .nstatistics = r->statistics.count, .joined = joined};
   const struct node *mixed = NULL;
   struct arena *scratch = arena_create();
   struct node *y = build_local(scratch, r->g, x, &ends, &mixed);

@@ -176,8 +176,7 @@ static void warn_zero(struct resolver *r, unsigned op, const struct value *v, co
   const struct value *by = &v[1];
   if ((op != OP_div && op != OP_mod) || !value_is_scalar(by) || by->name || is_library(r, by->at)) return;
   if (!node_is_constant(in[1], 0)) return;
-  const char *name = by->at.source ? by->at.source->name : "";
-  if (map_put(&r->reported, arena_printf(r->arena, "%s:%u:zero", name, by->at.begin), r)) return;
+  if (told_before(r, by->at, "zero")) return;
   diag_warning(r->diags, by->at, "division by zero");
 }
 
@@ -258,7 +257,8 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
            type_text(r->arena, &ta), type_text(r->arena, &tb));
     report_value(r, &v[0]);
     report_value(r, &v[1]);
-    if (!fits && !r->inside && ta.rank >= 2 && tb.rank >= 2 && ta.dim[ta.rank - 1] == tb.dim[tb.rank - 1])
+    if (!fits && !r->errors.inside && ta.rank >= 2 && tb.rank >= 2 &&
+        ta.dim[ta.rank - 1] == tb.dim[tb.rank - 1])
       report_help(r, "with the last two axes turned round it fits: `x @ transpose(y)`");
     return value_error();
   }

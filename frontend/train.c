@@ -24,13 +24,13 @@ static int by_order(const void *a, const void *b) {
 static struct influences influences(struct resolver *r, const struct node *loss) {
   struct influences found = {0};
   uint32_t depth = 0;
-  walk_begin(r);
+  walk_begin(&r->walk, r->arena, r->g);
   walk_to(&r->walk, loss, &depth);
   while (depth) {
     const struct node *q = r->walk.stack[--depth];
-    struct variable *v = q->op == OP_variable ? map_get(&r->variables, q->name) : NULL;
+    struct variable *v = q->op == OP_variable ? map_get(&r->variables.by_path, q->name) : NULL;
     if (v && v->trainable) {
-      found.variables = grown(r->arena, found.variables, found.count, sizeof *found.variables);
+      found.variables = arena_grown(r->arena, found.variables, found.count, sizeof *found.variables);
       found.variables[found.count++] = v;
     }
     if (op_of(q)->traits & OP_NO_GRADIENT) continue;
@@ -44,15 +44,15 @@ static struct influences influences(struct resolver *r, const struct node *loss)
 static void choose(struct resolver *r, const struct value *over, struct map *paths) {
   for (int i = 0; i < over->list.count; i++) {
     const struct value *q = &over->list.items[i];
-    if (q->kind == VALUE_TENSOR && q->tensor.variable) q->tensor.variable->chosen = r->train_statements;
+    if (q->kind == VALUE_TENSOR && q->tensor.variable) q->tensor.variable->chosen = r->run.train_statements;
     if (q->kind == VALUE_STRING) map_put(paths, q->string, r);
     if (q->kind == VALUE_LAYER) map_put(paths, q->layer->owner, r);
   }
-  for (struct variable *v = r->first_variable; v && paths->count; v = v->next) {
-    if (!v->trainable || v->run != r->runs) continue;
+  for (struct variable *v = r->variables.first; v && paths->count; v = v->next) {
+    if (!v->trainable || v->run != r->run.number) continue;
     for (size_t len = strlen(v->path); len > 0;) {
       if (map_getn(paths, v->path, len)) {
-        v->chosen = r->train_statements;
+        v->chosen = r->run.train_statements;
         map_put(paths, arena_strndup(r->arena, v->path, len), v);
       }
       while (len > 0 && v->path[--len] != '.') continue;
@@ -65,8 +65,8 @@ static void help_variables(struct resolver *r) {
   enum { SHOWN = 6 };
   struct str s = str_make(r->arena);
   int count = 0;
-  for (const struct variable *v = r->first_variable; v; v = v->next) {
-    if (!v->trainable || v->run != r->runs) continue;
+  for (const struct variable *v = r->variables.first; v; v = v->next) {
+    if (!v->trainable || v->run != r->run.number) continue;
     if (count++ < SHOWN) str_printf(&s, "%s%s", count > 1 ? ", " : "", v->path);
   }
   if (count > SHOWN) str_printf(&s, " and %d more", count - SHOWN);
@@ -79,9 +79,9 @@ static void report_over(struct resolver *r, struct loc loc, const struct value *
     report(r, loc, "no trained variable lies under `%s`", q->string);
   else
     report(r, loc, "`over` takes trained variables or paths to them, not %s", value_describe(r->arena, q));
-  for (const struct variable *v = r->first_variable; v && q->kind == VALUE_TENSOR && q->name; v = v->next) {
+  for (const struct variable *v = r->variables.first; v && q->kind == VALUE_TENSOR && q->name; v = v->next) {
     size_t n = strlen(q->name);
-    if (!v->trainable || v->run != r->runs || strncmp(v->path, q->name, n) != 0 || v->path[n] != '.')
+    if (!v->trainable || v->run != r->run.number || strncmp(v->path, q->name, n) != 0 || v->path[n] != '.')
       continue;
     report_help(r, "the variables of the layer that makes it are `over \"%s\"`", q->name);
     return;
@@ -154,8 +154,8 @@ static const struct function *optimizer_of(struct resolver *r, const struct expr
 struct trained {
   struct variable *v;
   struct node *gradient;
-  bool left;                   /* one of the chain has returned none */
-  struct node *when, *counted; /* of struct resolver */
+  bool left;                /* one of the chain has returned none */
+  struct node *when, *step; /* of struct update */
 };
 
 struct chain {
@@ -225,7 +225,7 @@ static bool hand_on_at_times(struct resolver *r, const struct function *f, struc
     return false;
   }
   t->when = t->when ? build2(r->g, OP_and, t->when, when) : when;
-  if (step) t->counted = step;
+  if (step) t->step = step;
   return hand_on(r, f, loc, &items[0], t);
 }
 
@@ -235,18 +235,14 @@ static bool run_link(struct resolver *r, struct chain *c, const struct function 
   int before = r->diags->nerrors;
   build_here(r, c->s->loc);
   r->g->at.loc = c->s->loc;
-  r->updating = t->v;
-  r->gradient = t->gradient;
-  r->variables_trained = &c->variables;
-  r->gradients = &c->gradients;
-  r->when = t->when;
-  r->counted = t->counted;
+  r->update =
+      (struct update){t->v, t->gradient, &c->variables, &c->gradients, t->when, t->step, r->update.patterns};
   const char *path = arena_printf(r->arena, "%s.%s", t->v->path, f->def->name);
   bool returned;
   struct value y = call_optimizer(r, f, args, call->loc, path, &returned);
-  r->updating = NULL;
-  r->when = NULL;
-  if (r->diags->nerrors > before || r->stopped) return false;
+  r->update.variable = NULL;
+  r->update.when = NULL;
+  if (r->diags->nerrors > before || r->budget.stopped) return false;
   *hands_on |= returned;
   if (!returned) return true;
   if (y.kind == VALUE_NONE) return t->left = true;
@@ -255,7 +251,7 @@ static bool run_link(struct resolver *r, struct chain *c, const struct function 
 }
 
 static bool is_asked(const struct resolver *r, const char *text) {
-  const struct asked_pattern *p = r->patterns;
+  const struct asked_pattern *p = r->update.patterns;
   while (p && p->text != text) p = p->next;
   return p != NULL;
 }
@@ -265,9 +261,9 @@ static void warn_unmatched(struct resolver *r, const struct value *given) {
   if (given->kind == VALUE_LIST)
     for (int i = 0; i < given->list.count; i++) warn_unmatched(r, &given->list.items[i]);
   if (given->kind != VALUE_STRING || !is_asked(r, given->string)) return;
-  for (const struct variable *v = r->first_variable; v; v = v->next)
-    if (v->trainable && v->run == r->runs && text_matches(v->path, given->string)) return;
-  r->quiet = false;
+  for (const struct variable *v = r->variables.first; v; v = v->next)
+    if (v->trainable && v->run == r->run.number && text_matches(v->path, given->string)) return;
+  r->errors.quiet = false;
   diag_warning(r->diags, given->at, "no trained variable is called `%s`", given->string);
   help_variables(r);
 }
@@ -281,15 +277,15 @@ static bool run_links(struct resolver *r, struct chain *c, const struct expr *e,
   if (!f) return false;
   struct value *args = arena_new_array(r->arena, (size_t)f->def->params.count + 1, struct value);
   r->path = arena_printf(r->arena, "%s.%s", name, f->def->name);
-  r->counted = c->count ? c->trained[0].counted : NULL;
+  r->update.step = c->count ? c->trained[0].step : NULL;
   if (!eval_args(r, call, &callee, NULL, args) || !list_trained(r, c, call->loc)) return false;
   bool assigned = false, hands_on = false;
-  r->patterns = NULL;
+  r->update.patterns = NULL;
   for (int i = 0; i < c->count; i++) {
     struct trained *t = &c->trained[i];
-    bool had = t->v->writer == r->train_statements;
+    bool had = t->v->writer == r->run.train_statements;
     if (!t->left && !run_link(r, c, f, args, call, t, &hands_on)) return false;
-    assigned |= !had && t->v->writer == r->train_statements;
+    assigned |= !had && t->v->writer == r->run.train_statements;
   }
   for (int i = 0; i < f->def->params.count; i++) warn_unmatched(r, &args[i]);
   if (assigned) keep_rate(r, f, args, name);
@@ -308,7 +304,7 @@ static void check_assigned(struct resolver *r, const struct chain *c) {
   const struct expr *e = c->s->optimizer;
   for (int i = 0; i < c->count; i++) {
     const struct trained *t = &c->trained[i];
-    if (t->left || t->v->writer == r->train_statements) continue;
+    if (t->left || t->v->writer == r->run.train_statements) continue;
     struct value callee;
     struct expr bare = {.base = (struct expr *)(uintptr_t)e, .loc = e->loc};
     const struct function *f =
@@ -336,7 +332,7 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
   struct chain c = {.s = s, .trained = arena_new_array(r->arena, (size_t)on.count, struct trained)};
   for (int i = 0; i < on.count; i++) {
     struct variable *v = on.variables[i];
-    if (over.kind != VALUE_NONE && v->chosen != r->train_statements) continue;
+    if (over.kind != VALUE_NONE && v->chosen != r->run.train_statements) continue;
     build_here(r, s->loc);
     r->g->at.loc = s->loc;
     struct node *gradient = build_gradient(r->g, loss, v->node);
@@ -346,8 +342,8 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
   int count = links_of(s->optimizer, r->arena, &links);
   bool ok = true;
   for (int i = 0; i < count && ok; i++) ok = run_links(r, &c, links[i], name);
-  r->counted = NULL;
-  if (!ok || r->stopped) return;
+  r->update.step = NULL;
+  if (!ok || r->budget.stopped) return;
   int before = r->diags->nerrors;
   check_assigned(r, &c);
   bool any = false;
@@ -386,8 +382,8 @@ static void report_loss(struct resolver *r, const struct stmt *s, const struct v
 }
 
 void run_train(struct resolver *r, const struct stmt *s) {
-  r->train_statements++;
-  if (r->run == RUN_PREDICT) return;
+  r->run.train_statements++;
+  if (r->run.kind == RUN_PREDICT) return;
   const char *saved = r->path, *name = "loss";
   const struct expr *inner = s->value;
   if (inner->kind == EXPR_CALL && inner->items.count == 1) inner = inner->items.first->value;
@@ -406,10 +402,10 @@ void run_train(struct resolver *r, const struct stmt *s) {
   struct node *loss = tensor_node(r, &v, "a loss");
   if (loss && (loss->type.rank != 0 || !dtype_is_float((enum dtype)loss->type.dtype))) {
     report_loss(r, s, &v, &loss->type);
-  } else if (loss && r->run == RUN_EVAL) {
+  } else if (loss && r->run.kind == RUN_EVAL) {
     run_metric(r, name, s->value->loc, &v, true);
   } else if (loss) {
-    if (map_get(&r->outputs, name)) {
+    if (map_get(&r->run.outputs, name)) {
       report(r, s->loc, "two losses are called `%s`", name);
       report_help(r, "name this one: `train other = ...`");
     } else {
@@ -421,15 +417,15 @@ void run_train(struct resolver *r, const struct stmt *s) {
 }
 
 static bool may_write(struct resolver *r, const struct stmt *s, const struct variable *v) {
-  int writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;
-  if (v->trainable && v != r->updating) {
+  int writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->run.train_statements : 0;
+  if (v->trainable && v != r->update.variable) {
     report(r, s->loc, "`%s` is trained: only its optimizer may assign it", v->path);
     report_note(r, v->loc, "declare it with `state` to assign it here");
     return false;
   }
   bool next_call =
       r->turn && v->pending_turn != r->turn && !v->aggregation; /* of a layer, which begins with it */
-  if (v->pending && !next_call && (v->writer == writer || v != r->updating)) {
+  if (v->pending && !next_call && (v->writer == writer || v != r->update.variable)) {
     report(r, s->loc, "`%s` is assigned twice in one step", v->path);
     report_note(r, v->pending_loc, "the other assignment is here");
     return false;
@@ -473,11 +469,11 @@ static void report_unfit(struct resolver *r, const struct stmt *s, const struct 
 static void becomes(struct resolver *r, const struct stmt *s, struct variable *v, struct node *n) {
   if (!(n = stored_in(r->g, v, n))) return;
   v->pending = n;
-  r->effects++;
+  r->effects.count++;
   v->pending_loc = s->loc;
   v->pending_trail = r->g->at.trail;
   v->pending_turn = r->turn;
-  v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;
+  v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->run.train_statements : 0;
 }
 
 void run_assign(struct resolver *r, const struct stmt *s) {
@@ -496,7 +492,7 @@ void run_assign(struct resolver *r, const struct stmt *s) {
     if (s->kind == STMT_ADD) report_help(r, "write `%s = %s + ...`", name->text, name->text);
     return;
   }
-  if (r->run != RUN_TRAIN || !may_write(r, s, v)) return;
+  if (r->run.kind != RUN_TRAIN || !may_write(r, s, v)) return;
   if (r->g == r->init) {
     report(r, s->loc, "`%s` cannot be assigned where another variable gets its first value", v->path);
     return;
@@ -515,9 +511,9 @@ void run_assign(struct resolver *r, const struct stmt *s) {
   if (n) n = build_broadcast_to(r->g, n, &v->type);
   if (n && s->kind == STMT_ADD)
     n = build2(r->g, OP_add, v->master ? variable_now(r, v) : b->value.tensor.node, n);
-  if (n && r->when) { /* an optimizer that does not act in each step */
+  if (n && r->update.when) { /* an optimizer that does not act in each step */
     struct type flags = type_with_dtype(v->type, DT_BOOL);
-    struct node *when = build_broadcast_to(r->g, r->when, &flags);
+    struct node *when = build_broadcast_to(r->g, r->update.when, &flags);
     n = build3(r->g, OP_select, when, n, variable_now(r, v));
   }
   if (n && v->master) becomes(r, s, v->master, n);
@@ -530,13 +526,13 @@ void finish_updates(struct resolver *r) {
   if (!g->noutputs) return;
   struct value step = step_value(r);
   g->at.scope = STEP_VARIABLE;
-  if (r->step && step.kind == VALUE_TENSOR && !r->step->pending) {
-    g->at.loc = r->step->pending_loc = r->step->loc;
-    g->at.trail = r->step->pending_trail = NULL;
-    r->step->pending = build2(g, OP_add, step.tensor.node, build_scalar(g, DT_I64, 1));
+  if (r->variables.step && step.kind == VALUE_TENSOR && !r->variables.step->pending) {
+    g->at.loc = r->variables.step->pending_loc = r->variables.step->loc;
+    g->at.trail = r->variables.step->pending_trail = NULL;
+    r->variables.step->pending = build2(g, OP_add, step.tensor.node, build_scalar(g, DT_I64, 1));
   }
-  for (struct variable *v = r->first_variable; v; v = v->next) {
-    if (v->run != r->runs || !v->pending) continue;
+  for (struct variable *v = r->variables.first; v; v = v->next) {
+    if (v->run != r->run.number || !v->pending) continue;
     g->at.scope = v->path;
     g->at.loc = v->pending_loc;
     g->at.trail = v->pending_trail;

@@ -32,21 +32,23 @@ static void see_block(struct map *used, const struct block *b) {
 
 enum { MAX_WARNINGS = 20 };
 
-static void warn_block(struct resolver *r, const struct map *used, const struct block *b) {
+/* At most MAX_WARNINGS: `count` of them so far. */
+static void warn_block(struct resolver *r, const struct map *used, const struct block *b, int *count) {
   for (const struct stmt *s = b->first; s; s = s->next) {
     const char *what = s->kind == STMT_INPUT                          ? "input"
                        : s->kind == STMT_BIND || s->kind == STMT_SCAN ? "value"
                        : s->kind == STMT_VAR || s->kind == STMT_STATE ? "variable"
                                                                       : NULL;
     for (const struct name *n = s->names.first; what && n; n = n->next)
-      if (n->text[0] != '_' && !map_get(used, n->text) && r->warnings++ < MAX_WARNINGS)
+      if (n->text[0] != '_' && !map_get(used, n->text) && (*count)++ < MAX_WARNINGS)
         diag_warning(r->diags, n->loc, "%s `%s` is never used", what, n->text);
-    warn_block(r, used, &s->body);
-    warn_block(r, used, &s->otherwise);
+    warn_block(r, used, &s->body, count);
+    warn_block(r, used, &s->otherwise, count);
   }
 }
 
 void warn_unused(struct resolver *r, const struct file *file) {
+  int count = 0;
   for (const struct def *d = file->defs; d; d = d->next) {
     struct map used = map_make(r->arena);
     see_block(&used, &d->body);
@@ -58,6 +60,6 @@ void warn_unused(struct resolver *r, const struct file *file) {
     for (const struct param *p = d->params.first; p; p = p->next)
       if (p->name[0] != '_' && !map_get(&used, p->name))
         diag_warning(r->diags, p->loc, "parameter `%s` of `%s` is never used", p->name, d->name);
-    warn_block(r, &used, &d->body);
+    warn_block(r, &used, &d->body, &count);
   }
 }

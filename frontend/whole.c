@@ -73,12 +73,12 @@ static void help_axes(struct resolver *r, struct node *const *x, int n) {
     if (!many || t->rank > many->rank) many = t;
   }
   if (!few || few->rank == many->rank || many->rank < 3 || type_has_whole(many)) return;
-  if (few->rank == 1 && r->inside)
+  if (few->rank == 1 && r->errors.inside)
     report_help(
         r,
         "one has a number of each row, one has several: `flatten(x)` before the last layer makes [B, n] of "
         "images, and `[:, -1]` takes the last step of a sequence");
-  else if (!r->inside)
+  else if (!r->errors.inside)
     report_help(r, "`expand(x, 1)` gives %s an axis behind the batch", type_text(r->arena, few));
 }
 
@@ -95,14 +95,14 @@ static void help_column(struct resolver *r, struct node *const *x, int n) {
   const char *one = type_text(r->arena, row), *several = type_text(r->arena, table);
   if (table->dim[1] == 1)
     report_help(r, "`squeeze(x, 1)` makes %s of %s", one, several);
-  else if (!r->inside && !type_has_whole(table))
+  else if (!r->errors.inside && !type_has_whole(table))
     report_help(r, "`expand(x, 1)` puts the one number of a row in %s beside those in %s", one, several);
 }
 
 void help_pairs(struct resolver *r, struct node *const *x, int n) {
   help_column(r, x, n);
   help_axes(r, x, n);
-  if (r->inside) return;
+  if (r->errors.inside) return;
   int first = 0;
   bool apart = false;
   for (int i = 0; i < n; i++) {

@@ -478,14 +478,6 @@ static struct graph *parse_next(struct text_parser *p, bool first, bool *more) {
   return g;
 }
 
-/* Room for one more in an array that doubles. */
-static void *grown(struct arena *a, void *array, int count, size_t size) {
-  if (count & (count - 1)) return array;
-  void *more = arena_array(a, count ? 2 * (size_t)count : 1, size);
-  if (count) memcpy(more, array, (size_t)count * size);
-  return more;
-}
-
 int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, struct graph ***out) {
   struct text_parser p = {.l = {a, src, d, src->text, src->text + src->len}};
   bool ok = fits(src, d), more = ok;
@@ -494,7 +486,7 @@ int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, 
   for (lex_skip_lines(&p.l); more; count++) {
     struct graph *g = parse_next(&p, count == 0, &more);
     ok = ok && g;
-    *out = grown(a, *out, count, sizeof **out);
+    *out = arena_grown(a, *out, count, sizeof **out);
     (*out)[count] = g;
   }
   return ok ? count : -1;
@@ -510,7 +502,7 @@ int graph_parse_places(struct arena *a, const struct source *src, struct diags *
     size_t at = (size_t)(p.l.p - src->text);
     p.l.arena = arena_create_guarded(&guard);
     const struct graph *g = parse_next(&p, count == 0, &more);
-    *out = grown(a, *out, count, sizeof **out);
+    *out = arena_grown(a, *out, count, sizeof **out);
     (*out)[count] =
         (struct graph_place){g ? arena_strdup(a, g->name) : NULL, g ? g->stage : STAGE_SOURCE, at};
     ok = ok && g;
