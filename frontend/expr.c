@@ -32,8 +32,8 @@ static void help_scan(struct resolver *r) {
 
 bool spend(struct resolver *r, struct loc loc) {
   if (r->budget.stopped) return false;
-  bool silent = any_errors(r); /* what was wrong before may be why it takes so long */
-  if (++r->budget.steps > MAX_STEPS && silent) {
+  if (++r->budget.steps > MAX_STEPS &&
+      any_errors(r)) { /* what was wrong before may be why it takes so long */
     r->budget.stopped = true;
     return false;
   }

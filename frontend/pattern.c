@@ -38,10 +38,18 @@ static const struct compile_time *compile_time(const char *name) {
   return NULL;
 }
 
-/* Numbers with an end: what they are, and whether this is one. NULL: no such type. */
-static const char *limit_of(const char *name, double x, bool *good) {
-  if (strcmp(name, "positive") == 0) return *good = x > 0, "it is greater than 0";
-  if (strcmp(name, "nonnegative") == 0) return *good = x >= 0, "it is at least 0";
+/* Numbers, of any kind, that have an end. */
+struct limit {
+  const char *name, *text;
+  bool above_zero; /* not 0 itself */
+};
+
+/* NULL: no such type. */
+static const struct limit *limit_of(const char *name) {
+  static const struct limit types[] = {{"positive", "it is greater than 0", true},
+                                       {"nonnegative", "it is at least 0", false}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strcmp(types[i].name, name) == 0) return &types[i];
   return NULL;
 }
 
@@ -188,90 +196,140 @@ static bool is_one_a_row(const struct expr *e) {
   return e->kind == EXPR_INDEX && e->items.count == 1 && e->items.first->value->kind == EXPR_NAME;
 }
 
-bool match_param(struct resolver *r, const struct param *p, struct value *v) {
-  const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
-  if (is_words(e)) {
-    if (is_one_of(e, v)) return true;
-    mismatch(r, p, v, "");
-    return false;
+/* `"a" or "b"` */
+static bool match_words(struct resolver *r, const struct param *p, const struct value *v) {
+  if (is_one_of(p->type, v)) return true;
+  mismatch(r, p, v, "");
+  return false;
+}
+
+/* `list[n]` */
+static bool is_list_of(const struct expr *e) {
+  return e->kind == EXPR_INDEX && strcmp(e->base->name, "list") == 0 && e->items.count == 1 &&
+         e->items.first->value->kind != EXPR_REST;
+}
+
+static bool match_list(struct resolver *r, const struct param *p, const struct value *v) {
+  if (v->kind == VALUE_LIST) return match_dim(r, p, p->type->items.first->value, v->list.count, v);
+  mismatch(r, p, v, "");
+  return false;
+}
+
+/* Of a scalar tensor the number is not known now. */
+static bool match_limit(struct resolver *r, const struct param *p, const struct limit *limit,
+                        const struct value *v) {
+  double x = is_number(v) ? number_of(v) : 0;
+  bool good = limit->above_zero ? x > 0 : x >= 0;
+  if (is_number(v) ? good : v->kind == VALUE_TENSOR && v->tensor.node->type.rank == 0) return true;
+  mismatch(r, p, v, limit->text);
+  return false;
+}
+
+static bool match_ascending(struct resolver *r, const struct param *p, const struct value *v) {
+  if (is_ascending(v)) return true;
+  mismatch(r, p, v, "it is a list of numbers, each greater than the one before");
+  return false;
+}
+
+static bool match_integers(struct resolver *r, const struct param *p, const struct value *v) {
+  if (!has_floats(v)) return true;
+  mismatch(r, p, v, "");
+  report_help(r, "write `cast(%s, i32)`", v->name ? v->name : "x");
+  return false;
+}
+
+/* An integer becomes a float where that is wanted. */
+static bool match_compile_time(struct resolver *r, const struct param *p, const struct compile_time *want,
+                               struct value *v) {
+  struct loc at = v->at;
+  if (want->kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i), v->at = at;
+  bool inside = !want->limit || (is_number(v) && number_of(v) >= want->least && number_of(v) < want->below);
+  if (v->kind == want->kind && inside) return true;
+  mismatch(r, p, v, want->limit ? want->limit : "");
+  return false;
+}
+
+/* No tensor, where `of` binds the element type or is NULL: how what was given becomes one. */
+static void help_no_tensor(struct resolver *r, const struct param *p, const struct binding *of,
+                           const struct value *v) {
+  const struct def *d = r->frame->function->def;
+  if (value_is_scalar(v) && d->kind == DEF_LAYER && p == d->params.first)
+    report_help(r, "the input comes first; `%s.new(...)` makes a layer that is called later", d->name);
+  else if (value_is_scalar(v) && of && of->value.kind == VALUE_DTYPE)
+    report_help(r, "write `broadcast(cast(%s, %s), shape(x))`", value_text(r->arena, v),
+                dtype_name(of->value.dtype));
+  else if (v->kind == VALUE_LIST && v->list.count && v->list.items[0].kind == VALUE_TENSOR)
+    report_help(
+        r, "`stack(list, axis = 1)` makes one tensor of a list, `concat(list, axis)` joins along an axis");
+  else if (is_one_a_row(p->type) && (value_is_scalar(v) || v->kind == VALUE_LIST))
+    report_help(r, "it has one for each row, as `input %s : i32[B]` has", p->name);
+}
+
+/* `T` of `T[...]`: any element type, which is that of all parameters where it stands. */
+static bool match_any_dtype(struct resolver *r, const struct param *p, const struct expr *name,
+                            const struct value *v) {
+  struct binding *b = own_binding(r, name->name);
+  enum dtype has = (enum dtype)v->tensor.node->type.dtype;
+  if (!b) {
+    bind(r, name->name, name->loc, value_dtype(has), true, false);
+    return true;
   }
-  if (base->kind != EXPR_NAME) {
-    report(r, e->loc, "the type of a parameter begins with a name");
-    return false;
-  }
-  bool good;
-  const char *limit = e->kind == EXPR_NAME ? limit_of(e->name, is_number(v) ? number_of(v) : 0, &good) : NULL;
-  if (limit) {
-    if (is_number(v) ? good : v->kind == VALUE_TENSOR && v->tensor.node->type.rank == 0) return true;
-    mismatch(r, p, v, limit);
-    return false;
-  }
-  if (e->kind == EXPR_NAME && strcmp(e->name, "ascending") == 0) {
-    if (is_ascending(v)) return true;
-    mismatch(r, p, v, "it is a list of numbers, each greater than the one before");
-    return false;
-  }
-  if (e->kind == EXPR_NAME && strcmp(e->name, "integers") == 0) {
-    if (!has_floats(v)) return true;
-    mismatch(r, p, v, "");
-    report_help(r, "write `cast(%s, i32)`", v->name ? v->name : "x");
-    return false;
-  }
-  if (e->kind == EXPR_INDEX && strcmp(base->name, "list") == 0 && e->items.count == 1 &&
-      e->items.first->value->kind != EXPR_REST) {
-    if (v->kind == VALUE_LIST) return match_dim(r, p, e->items.first->value, v->list.count, v);
-    mismatch(r, p, v, "");
-    return false;
-  }
-  const struct compile_time *fixed = e->kind == EXPR_NAME ? compile_time(e->name) : NULL;
-  if (fixed) {
-    struct loc at = v->at;
-    if (fixed->kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i), v->at = at;
-    bool inside =
-        !fixed->limit || (is_number(v) && number_of(v) >= fixed->least && number_of(v) < fixed->below);
-    if (v->kind == fixed->kind && inside) return true;
-    mismatch(r, p, v, fixed->limit ? fixed->limit : "");
-    return false;
-  }
+  bool bound = b->value.kind == VALUE_DTYPE;
+  if (bound && b->value.dtype == has) return true;
+  mismatch(r, p, v,
+           bound ? arena_printf(r->arena, "%s is %s here", name->name, dtype_name(b->value.dtype)) : "");
+  if (bound) report_help(r, "write `cast(%s, %s)`", v->name ? v->name : "x", dtype_name(b->value.dtype));
+  return false;
+}
+
+static bool match_dtype(struct resolver *r, const struct param *p, enum dtype want, const struct value *v) {
+  if (v->tensor.node->type.dtype == want) return true;
+  mismatch(r, p, v, "");
+  report_help(r, "write `cast(%s, %s)`", v->name ? v->name : "x", dtype_name(want));
+  return false;
+}
+
+/* `f32`, `f32[..., K]`, `T[N]` */
+static bool match_tensor(struct resolver *r, const struct param *p, const struct expr *base,
+                         struct value *v) {
+  const struct expr *e = p->type;
   enum dtype d;
-  bool known = dtype_parse(base->name, strlen(base->name), &d);
-  if (known && d == DT_BOOL && e->kind == EXPR_NAME && v->kind == VALUE_BOOL) return true;
-  if (known && e->kind == EXPR_NAME && v->kind != VALUE_TENSOR && value_is_scalar(v)) {
+  bool known = dtype_parse(base->name, strlen(base->name), &d), scalar = e->kind == EXPR_NAME;
+  if (known && scalar && d == DT_BOOL && v->kind == VALUE_BOOL) return true;
+  if (known && scalar && value_is_scalar(v)) {
     struct node *n = value_node(r, v, d);
     *v = value_tensor(r, n, v->at);
     return n != NULL;
   }
-  struct binding *b = known ? NULL : own_binding(r, base->name);
   if (v->kind != VALUE_TENSOR) {
-    const struct def *of = r->frame->function->def;
+    const struct binding *of = known ? NULL : own_binding(r, base->name);
     mismatch(r, p, v, "");
-    if (value_is_scalar(v) && of->kind == DEF_LAYER && p == of->params.first)
-      report_help(r, "the input comes first; `%s.new(...)` makes a layer that is called later", of->name);
-    else if (value_is_scalar(v) && b && b->value.kind == VALUE_DTYPE)
-      report_help(r, "write `broadcast(cast(%s, %s), shape(x))`", value_text(r->arena, v),
-                  dtype_name(b->value.dtype));
-    else if (v->kind == VALUE_LIST && v->list.count && v->list.items[0].kind == VALUE_TENSOR)
-      report_help(
-          r, "`stack(list, axis = 1)` makes one tensor of a list, `concat(list, axis)` joins along an axis");
-    else if (is_one_a_row(e) && (value_is_scalar(v) || v->kind == VALUE_LIST))
-      report_help(r, "it has one for each row, as `input %s : i32[B]` has", p->name);
+    help_no_tensor(r, p, of, v);
     return false;
   }
+  if (known ? !match_dtype(r, p, d, v) : !match_any_dtype(r, p, base, v)) return false;
   const struct type *t = &v->tensor.node->type;
-  if (!known && !b) {
-    bind(r, base->name, base->loc, value_dtype((enum dtype)t->dtype), true, false);
-    d = t->dtype;
-  } else if (b) {
-    d = b->value.kind == VALUE_DTYPE ? b->value.dtype : DT_COUNT;
-  }
-  if (t->dtype != d) {
-    mismatch(r, p, v,
-             b && d < DT_COUNT ? arena_printf(r->arena, "%s is %s here", base->name, dtype_name(d)) : "");
-    if (d < DT_COUNT) report_help(r, "write `cast(%s, %s)`", v->name ? v->name : "x", dtype_name(d));
-    return false;
-  }
-  if (e->kind == EXPR_INDEX) return match_shape(r, p, e, t, v);
+  if (!scalar) return match_shape(r, p, e, t, v);
   if (t->rank == 0) return true;
   mismatch(r, p, v, "it needs a scalar");
   return false;
+}
+
+bool match_param(struct resolver *r, const struct param *p, struct value *v) {
+  const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
+  if (is_words(e)) return match_words(r, p, v);
+  if (base->kind != EXPR_NAME) {
+    report(r, e->loc, "the type of a parameter begins with a name");
+    return false;
+  }
+  if (is_list_of(e)) return match_list(r, p, v);
+  if (e->kind == EXPR_NAME) {
+    const struct limit *limit = limit_of(e->name);
+    const struct compile_time *fixed = compile_time(e->name);
+    if (limit) return match_limit(r, p, limit, v);
+    if (strcmp(e->name, "ascending") == 0) return match_ascending(r, p, v);
+    if (strcmp(e->name, "integers") == 0) return match_integers(r, p, v);
+    if (fixed) return match_compile_time(r, p, fixed, v);
+  }
+  return match_tensor(r, p, base, v);
 }

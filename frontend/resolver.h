@@ -231,9 +231,8 @@ struct resolver {
   struct graph *rates; /* learning rates, as functions of `step` (rate.c); NULL: there are none */
   struct frame *frame;
   const char *path; /* of the binding being evaluated */
-  uint64_t
-      serial;    /* the last number of a block, of a statement's run or of a layer's call: each has its own */
-  uint64_t turn; /* the call of a made layer that runs, or 0 */
+  uint64_t serial;  /* the last number of a block, a statement's run or a layer's call: each has its own */
+  uint64_t turn;    /* the call of a made layer that runs, or 0 */
   struct declared declared;
   struct variables variables;
   struct first_value first_value;
