@@ -38,6 +38,8 @@ const char *lower_case(struct arena *a, const char *name);
 void report_no_member(struct resolver *r, struct loc loc, const struct module *m, const char *name);
 /* `name = value` in the current block; `again`: the value is made of what the name was bound to. */
 void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed, bool again);
+/* The path of what the block binds as `name`. */
+const char *binding_path(struct resolver *r, const char *name);
 /* What `name`, bound again to what is made of it, is called in this block: "h#2". */
 const char *name_bound_again(struct resolver *r, const char *name);
 void scope_push(struct resolver *r);
@@ -189,21 +191,33 @@ void run_scan(struct resolver *r, const struct stmt *s);
 /* The model's input of this name, or NULL. */
 struct model_input *input_named(const struct resolver *r, const char *name);
 void declare_input(struct resolver *r, const struct stmt *s);
-void declare_variable(struct resolver *r, const struct stmt *s);
 void declare_data(struct resolver *r, const struct stmt *s);
 void declare_strategy(struct resolver *r, const struct stmt *s);
+
+/* variable.c */
+void declare_variable(struct resolver *r, const struct stmt *s);
+/* Says which variables this run trains. */
+void help_trained(struct resolver *r);
 struct value step_value(struct resolver *r);
-const char *binding_path(struct resolver *r, const char *name);
 /* What an optimizer reads as `variable`: what that, or its master, has become so far in this step. NULL after an
  * error. */
 struct node *variable_now(struct resolver *r, const struct variable *v);
 /* n, as the variable holds it: rounded, where it is stored so. */
 struct node *stored_in(struct graph *g, const struct variable *v, struct node *n);
 
+/* assign.c */
+void run_assign(struct resolver *r, const struct stmt *s);
+/* What the step leaves in each variable becomes an output of the graph. */
+void finish_updates(struct resolver *r);
+
+/* optimizer.c */
+/* Runs what stands behind `with` for the variables that the loss trains; *trains: it leaves not all of them out. False
+ * after an error. */
+bool run_optimizers(struct resolver *r, const struct stmt *s, const char *loss, struct trained *trained,
+                    int count, bool *trains);
+
 /* train.c */
 void run_train(struct resolver *r, const struct stmt *s);
-void run_assign(struct resolver *r, const struct stmt *s);
-void finish_updates(struct resolver *r);
 
 /* rate.c: keeps what the optimizer is given as `rate`, if that is a function of `step` */
 void keep_rate(struct resolver *r, const struct function *f, const struct value *args, const char *loss);

@@ -108,7 +108,7 @@ struct declared {
   struct map data;   /* by "train x" */
 };
 
-/* ---- variables (declare.c) ---- */
+/* ---- variables (variable.c) ---- */
 
 struct variable {
   struct variable *next;
@@ -152,12 +152,20 @@ struct first_value {
   const struct variable *read; /* whose first value the expression has read last, or NULL */
 };
 
-/* ---- training (train.c) ---- */
+/* ---- training (optimizer.c) ---- */
 
 /* By which an optimizer asks for variables. */
 struct asked_pattern {
   struct asked_pattern *next;
   const char *text;
+};
+
+/* A variable that a chain trains, and what has come of it so far. */
+struct trained {
+  struct variable *v;
+  struct node *gradient;
+  bool left;                /* one of the chain has returned none */
+  struct node *when, *step; /* of struct update */
 };
 
 /* The run of an optimizer for one variable. */

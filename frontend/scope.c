@@ -177,6 +177,11 @@ static bool in_this_block(const struct resolver *r, const struct binding *b) {
   return b->fixed || b->block == r->frame->block || r->frame->loops == 0;
 }
 
+const char *binding_path(struct resolver *r, const char *name) {
+  const struct frame *f = r->frame;
+  return arena_printf(r->arena, "%s%s%s%s", f->path, *f->path ? "." : "", name, f->suffix);
+}
+
 const char *name_bound_again(struct resolver *r, const char *name) {
   const struct binding *b = scope_find(r, name);
   if (!b || !in_this_block(r, b)) return name;
