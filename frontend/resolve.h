@@ -122,16 +122,17 @@ bool type_check(struct resolver *r, const struct type *t, struct loc loc);
 
 /* call.c */
 struct value eval_call(struct resolver *r, const struct expr *e, const struct role *role);
-/* The arguments of a call, one per parameter; those not given are VALUE_NONE with no location. */
-bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
-               struct value *out);
-/* An optimizer, of r->updating; *returned: whether it has, the value. */
+/* An optimizer, of r->update.variable; *returned: whether it has, the value. */
 struct value call_optimizer(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
                             const char *path, bool *returned);
 /* `path` names its values, `owner` its variables. */
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
                            const char *path, const char *owner);
 
+/* arguments.c */
+/* The arguments of a call, one per parameter; those not given are VALUE_NONE with no location. */
+bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
+               struct value *out);
 /* The arguments of `layer.new(...)`: those without a name begin at the second parameter, and any may be missing. */
 bool eval_new_args(struct resolver *r, const struct expr *e, const struct value *of, const struct role *role,
                    struct value *out);
