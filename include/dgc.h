@@ -91,11 +91,12 @@ enum dgc_file_use {
   DGC_TRAINING_WRITES = 4 /* written by dgc_train, read by others */
 };
 /* The options there are: false behind the last one. `value` names what it takes; NULL for a flag. `choices`: the words
- * that it may be, each with a blank behind it; NULL where there is no such list. */
+ * that it may be, each with a blank behind it; NULL where there is no such list. `group`: the section of dgc(1). */
 struct dgc_option {
   size_t size; /* of the caller's struct */
   const char *name, *value, *help, *choices;
   enum dgc_file_use file; /* what is done with the file that the value names */
+  const char *group;
 };
 DGC_API bool dgc_option(int index, struct dgc_option *out);
 /* Tells the session of a file that its caller reads, writes or makes files in, beside those of options; `what` is how

@@ -4,6 +4,8 @@
  * The files of this folder are layers. A file includes the headers of those below it only; from the bottom:
  *
  *   session               what a session has, its calls, its errors
+ *   option_table, option_checks
+ *                         what options there are, and which values are wrong whatever the model is
  *   options               what was asked for
  *   files                 which files are read and written: no two are one
  *   model                 the source, and the entries that it has
@@ -68,7 +70,7 @@ struct every {
   int64_t steps, epochs;
 };
 
-/* Options by name; see option_table in options.c. */
+/* Options by name; see option_table.c. */
 struct options {
   struct list set, data, eval_data, output, allow_path, init_from;
 #define NUMBER(type, name, most) int64_t name;

@@ -28,7 +28,6 @@ struct cli {
   char *message;     /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
   char **rest;    /* what stands behind "--": of launch, a command; ends with NULL */
-  bool one_model; /* of a file that may have several: --model names it */
   int process;    /* of several that a launcher has started; the first one prints */
   bool evaluator; /* this one prints as well */
   bool failed;    /* a dump or a log could not be written */
@@ -58,6 +57,7 @@ struct cli_option {
   const char *value; /* what it takes; NULL: a flag */
   const char *help;
   const char *choices; /* words that it may be, between blanks; NULL: no list */
+  const char *group;   /* of help */
   enum dgc_file_use use;
 };
 bool cli_option(const struct verb *v, int index, struct cli_option *out);

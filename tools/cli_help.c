@@ -11,33 +11,10 @@ static const char common[] =
     "set batch devices strategy data epochs checkpoint resume eval-data output emit file json help";
 
 /* The sections of the manual: an option stands in one of them. */
-static const struct option_group {
-  const char *title, *options;
-} groups[] = {
-    {"The model and its devices", "set model devices cluster task towers strategy parameter-device staleness "
-                                  "min-part-bytes balance uneven "
-                                  "loss-scaling consolidation-device cross-device link speed packs "
-                                  "bytes-per-pack memory-limit soft-placement batch batch-is seed "
-                                  "threads timeout tf32 bits backend pjrt-plugin"},
-    {"Data", "data allow-path rows eval-data eval-rows eval-timeout auto-shard no-shuffle"},
-    {"Training and its results",
-     "epochs steps eval-every train-metrics keep-best metric-to-watch patience log log-every log-dir "
-     "dump-batch receipt profile trace checkpoint checkpoint-every allow-nan resume init-from to names "
-     "overwrite output json markdown quiet color help"},
-    {"Processes", "processes hosts restarts min-tasks"},
-    {"Tests", "jobs update filter define seconds junit"},
-    {"Looking into the compiler",
-     "emit tasks arch entry file passes list-passes graph source numeric dump-dir "
-     "print-after disable-pass verify-each time-passes no-origins "
-     "stress"},
-};
+static const char *const groups[] = {
+    "The model and its devices", "Data", "Training and its results", "Processes", "Tests",
+    "Looking into the compiler"};
 enum { NGROUPS = sizeof groups / sizeof *groups };
-
-static bool is_grouped(const char *name) {
-  for (int i = 0; i < NGROUPS; i++)
-    if (cli_in_list(groups[i].options, name)) return true;
-  return false;
-}
 
 /* ---- help ---- */
 
@@ -67,15 +44,14 @@ static void print_option(const struct cli_option *o) {
   print_wrapped(stdout, n, LEFT, o->help);
 }
 
-/* Those of the verb that are `common` ones or are not, and are in the group; NULL: in none. */
-static void print_group(const struct verb *v, const char *title, const char *names, bool of_common) {
+/* Those of the verb that are in the group; NULL: the common ones, which stand in none else. */
+static void print_group(const struct verb *v, const char *group) {
   struct cli_option o;
   bool any = false;
   for (int i = 0; cli_option(v, i, &o); i++) {
-    if (cli_in_list(common, o.name) != of_common ||
-        (names ? !cli_in_list(names, o.name) : is_grouped(o.name)))
-      continue;
-    if (!any) printf("\n%s:\n", title);
+    bool is_common = cli_in_list(common, o.name);
+    if (group ? is_common || strcmp(o.group, group) != 0 : !is_common) continue;
+    if (!any) printf("\n%s:\n", group ? group : "Common options");
     any = true;
     print_option(&o);
   }
@@ -84,9 +60,8 @@ static void print_group(const struct verb *v, const char *title, const char *nam
 void cli_print_help(const struct verb *v) {
   printf("usage: dgc %s [OPTIONS]%s%s\n\n", v->name, *v->words ? " " : "", v->words);
   print_wrapped(stdout, 0, 0, v->help);
-  print_group(v, "Common options", common, true);
-  for (int i = 0; i < NGROUPS; i++) print_group(v, groups[i].title, groups[i].options, false);
-  print_group(v, "Further options", NULL, false);
+  print_group(v, NULL);
+  for (int i = 0; i < NGROUPS; i++) print_group(v, groups[i]);
 }
 
 static void put_member(const char *before, const char *text) {

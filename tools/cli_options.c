@@ -9,66 +9,95 @@
 
 struct own_option {
   const char *name;
-  char letter;
+  const char *group; /* of help, and the section of the manual */
+  size_t offset;     /* of a const char * or, for a flag, a bool */
   const char *value; /* NULL: a flag */
   const char *help;
-  size_t offset; /* of a const char * or, for a flag, a bool */
+  char letter;
+  const char *words; /* that it may be; NULL: no list */
   enum dgc_file_use use;
+  size_t given;                                 /* of a bool that says that it was set; 0: there is none */
+  const char *sets, *to;                        /* an option of the library, to this, or to the same value */
+  int (*set)(struct cli *c, const char *value); /* in the place of all this */
 };
+
+static int set_color(struct cli *c, const char *when) {
+  if (strcmp(when, "always") == 0)
+    c->color = true;
+  else if (strcmp(when, "never") == 0)
+    c->color = false;
+  else if (strcmp(when, "auto") != 0)
+    return cli_usage(c, "--color is always, never or auto, not '%s'", when);
+  return DGC_OK;
+}
 
 #define AT(field) offsetof(struct cli, field)
 
+#define TRAINING  "Training and its results"
+#define PROCESSES "Processes"
+#define TESTS     "Tests"
+#define COMPILER  "Looking into the compiler"
+
 static const struct own_option own_options[] = {
-    {"emit", 0, "STAGE",
-     "ast, summary, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, "
-     "json, html, stablehlo, module, strategies or scaling (default: placed); opt: graph (default), dot, "
-     "json, html or stablehlo",
-     AT(emit), DGC_NO_FILE},
-    {"entry", 0, "NAME",
-     "which graph of the model: train, eval, predict, init or metrics (default: the first there is)",
-     AT(entry), DGC_NO_FILE},
-    {"file", 'o', "FILE", "where the text goes (default: -, standard output)", AT(file), DGC_WRITES},
-    {"passes", 0, "LIST", "passes to run, in this order, as simplify,place", AT(passes), DGC_NO_FILE},
-    {"list-passes", 0, NULL, "the passes in their order, and what each does", AT(lists), DGC_NO_FILE},
-    {"dump-dir", 0, "DIR", "a numbered file with the graph after each pass", AT(dump_dir), DGC_WRITES_IN},
-    {"checkpoint", 0, "FILE", "where training saves, and where eval and predict find the variables",
-     AT(checkpoint), DGC_TRAINING_WRITES},
-    {"resume", 0, "[FILE]",
-     "go on from this checkpoint, bit for bit (default: the one of --checkpoint, if it is there)", AT(resume),
-     DGC_READS},
-    {"processes", 'n', "N", "how many processes, each one task of the cluster", AT(processes), DGC_NO_FILE},
-    {"hosts", 0, "FILE", "a line for each machine: its name, and slots=N (default: this machine)", AT(hosts),
-     DGC_READS},
-    {"restarts", 0, "K", "how often to go on from the last checkpoint when a process has died (default: 0)",
-     AT(restarts), DGC_NO_FILE},
-    {"min-tasks", 0, "M", "each restart has one task less, down to so many (default: always as many)",
-     AT(min_tasks), DGC_NO_FILE},
-    {"overwrite", 0, NULL,
-     "begin anew, or with other contents, though the files that are to be written are there: they are "
-     "replaced",
-     AT(overwrite), DGC_NO_FILE},
-    {"log", 0, "FILE.jsonl|csv",
-     "a line for each report: losses, metrics, rate, speed, seconds; --resume appends to it", AT(log),
-     DGC_WRITES},
-    {"log-dir", 0, "DIR", "the same as an event file for TensorBoard, with histograms of what is trained",
-     AT(log_dir), DGC_WRITES_IN},
-    {"receipt", 0, "FILE",
-     "train: writes what it was asked for, made of and has come to; verify: does that again, and compares",
-     AT(receipt), DGC_TRAINING_WRITES},
-    {"jobs", 'j', "N", "how many files are tested at a time (default: one for each core)", AT(jobs),
-     DGC_NO_FILE},
-    {"seconds", 0, "N", "how long a command of a test may take (default: 60)", AT(seconds), DGC_NO_FILE},
-    {"filter", 0, "TEXT", "of the files in folders those whose paths hold this text", AT(filter),
-     DGC_NO_FILE},
-    {"define", 0, "NAME=PATH", "what %NAME is in lines RUN; may be repeated", AT(define), DGC_READS},
-    {"update", 0, NULL, "whole-file goldens become what is printed now, and the change is shown", AT(update),
-     DGC_NO_FILE},
-    {"junit", 0, "FILE", "writes what came out as JUnit's XML, too", AT(junit), DGC_WRITES},
-    {"json", 0, NULL, "results and messages as JSON", AT(json), DGC_NO_FILE},
-    {"markdown", 0, NULL, "all of it as a page, which is docs/library.md", AT(markdown), DGC_NO_FILE},
-    {"quiet", 'q', NULL, "no progress", AT(quiet), DGC_NO_FILE},
-    {"color", 0, "WHEN", "always, never or auto (default)", AT(color), DGC_NO_FILE},
-    {"help", 'h', NULL, "this text", AT(help), DGC_NO_FILE},
+    {"emit", COMPILER, AT(emit), "STAGE",
+     .help = "ast, summary, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, "
+             "dot, json, html, stablehlo, module, strategies or scaling (default: placed); opt: graph "
+             "(default), dot, json, html or stablehlo",
+     .words = "ast summary graph grad replicated placed fused plan memory traffic llvm cuda ptx dot json "
+              "html stablehlo module strategies scaling"},
+    {"entry", COMPILER, AT(entry), "NAME",
+     .help = "which graph of the model: train, eval, predict, init or metrics (default: the first there is)",
+     .words = "train eval predict init metrics"},
+    {"file", COMPILER, AT(file), "FILE", .help = "where the text goes (default: -, standard output)",
+     .letter = 'o', .use = DGC_WRITES},
+    {"passes", COMPILER, AT(passes), "LIST", .help = "passes to run, in this order, as simplify,place"},
+    {"list-passes", COMPILER, AT(lists), NULL, .help = "the passes in their order, and what each does"},
+    {"dump-dir", COMPILER, AT(dump_dir), "DIR", .help = "a numbered file with the graph after each pass",
+     .use = DGC_WRITES_IN, .sets = "dump-passes", .to = "true"},
+    {"checkpoint", TRAINING, AT(checkpoint), "FILE",
+     .help = "where training saves, and where eval and predict find the variables",
+     .use = DGC_TRAINING_WRITES, .sets = "checkpoint"},
+    {"resume", TRAINING, AT(resume), "[FILE]",
+     .help = "go on from this checkpoint, bit for bit (default: the one of --checkpoint, if it is there)",
+     .use = DGC_READS, .given = AT(resumes)},
+    {"processes", PROCESSES, AT(processes), "N", .help = "how many processes, each one task of the cluster",
+     .letter = 'n'},
+    {"hosts", PROCESSES, AT(hosts), "FILE",
+     .help = "a line for each machine: its name, and slots=N (default: this machine)", .use = DGC_READS},
+    {"restarts", PROCESSES, AT(restarts), "K",
+     .help = "how often to go on from the last checkpoint when a process has died (default: 0)"},
+    {"min-tasks", PROCESSES, AT(min_tasks), "M",
+     .help = "each restart has one task less, down to so many (default: always as many)"},
+    {"overwrite", TRAINING, AT(overwrite), NULL,
+     .help = "begin anew, or with other contents, though the files that are to be written are there: they "
+             "are replaced",
+     .sets = "overwrite", .to = "true"},
+    {"log", TRAINING, AT(log), "FILE.jsonl|csv",
+     .help = "a line for each report: losses, metrics, rate, speed, seconds; --resume appends to it",
+     .use = DGC_WRITES},
+    {"log-dir", TRAINING, AT(log_dir), "DIR",
+     .help = "the same as an event file for TensorBoard, with histograms of what is trained",
+     .use = DGC_WRITES_IN},
+    {"receipt", TRAINING, AT(receipt), "FILE",
+     .help = "train: writes what it was asked for, made of and has come to; verify: does that again, and "
+             "compares",
+     .use = DGC_TRAINING_WRITES},
+    {"jobs", TESTS, AT(jobs), "N", .help = "how many files are tested at a time (default: one for each core)",
+     .letter = 'j'},
+    {"seconds", TESTS, AT(seconds), "N", .help = "how long a command of a test may take (default: 60)"},
+    {"filter", TESTS, AT(filter), "TEXT", .help = "of the files in folders those whose paths hold this text"},
+    {"define", TESTS, AT(define), "NAME=PATH", .help = "what %NAME is in lines RUN; may be repeated",
+     .use = DGC_READS},
+    {"update", TESTS, AT(update), NULL,
+     .help = "whole-file goldens become what is printed now, and the change is shown"},
+    {"junit", TESTS, AT(junit), "FILE", .help = "writes what came out as JUnit's XML, too",
+     .use = DGC_WRITES},
+    {"json", TRAINING, AT(json), NULL, .help = "results and messages as JSON"},
+    {"markdown", TRAINING, AT(markdown), NULL, .help = "all of it as a page, which is docs/library.md"},
+    {"quiet", TRAINING, AT(quiet), NULL, .help = "no progress", .letter = 'q'},
+    {"color", TRAINING, 0, "WHEN", .help = "always, never or auto (default)", .words = "always never auto",
+     .set = set_color},
+    {"help", TRAINING, AT(help), NULL, .help = "this text", .letter = 'h'},
 };
 enum { NOWN = sizeof own_options / sizeof *own_options };
 
@@ -234,28 +263,17 @@ static int unknown_letter(struct cli *c, const char *text) {
   return DGC_USAGE;
 }
 
-static int set_color(struct cli *c, const char *when) {
-  if (strcmp(when, "always") == 0)
-    c->color = true;
-  else if (strcmp(when, "never") == 0)
-    c->color = false;
-  else if (strcmp(when, "auto") != 0)
-    return cli_usage(c, "--color is always, never or auto, not '%s'", when);
-  return DGC_OK;
-}
-
 static int set_own(struct cli *c, const struct own_option *o, const char *value) {
-  void *field = (char *)c + o->offset;
-  if (strcmp(o->name, "color") == 0) return set_color(c, value);
-  if (strcmp(o->name, "resume") == 0) c->resumes = true;
+  char *options = (char *)c;
+  if (o->set) return o->set(c, value);
+  if (o->given) *(bool *)(options + o->given) = true;
   if (o->value)
-    *(const char **)field = value;
+    *(const char **)(options + o->offset) = value;
   else
-    *(bool *)field = true;
-  if (strcmp(o->name, "overwrite") == 0) return cli_status(c, dgc_set(c->session, "overwrite", "true"));
-  if (strcmp(o->name, "checkpoint") == 0) return cli_status(c, dgc_set(c->session, "checkpoint", value));
-  if (strcmp(o->name, "dump-dir") == 0) return cli_status(c, dgc_set(c->session, "dump-passes", "true"));
-  return DGC_OK;
+    *(bool *)(options + o->offset) = true;
+  return o->sets
+             ? cli_status(c, dgc_set(c->session, o->sets, o->use == DGC_WRITES_IN || !value ? "true" : value))
+             : DGC_OK;
 }
 
 /* For receipts. */
@@ -318,7 +336,6 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
     return cli_usage(c, "--%.*s wants a name, and this one is empty: %s", (int)len, name, wants);
   note_given(c, own ? own->name : library.name, value);
   if (own) return set_own(c, own, value);
-  c->one_model |= strcmp(library.name, "model") == 0;
   return cli_status(c, dgc_set(c->session, library.name, value ? value : "true"));
 }
 
@@ -335,14 +352,20 @@ static int most_words(const char *words) {
   return len > 3 && strcmp(words + len - 3, "...") == 0 ? MAX_WORDS : count_words(words) + (*words == '[');
 }
 
+/* "NAME=PATH" of an option that gives an input its file; NULL: the option is another. */
+static const char *input_of(const char *given) {
+  struct dgc_option o = {.size = sizeof o};
+  size_t len = strcspn(given, "=");
+  bool found = given[len] && find_library(given + 2, len - 2, &o);
+  return found && o.value && strcmp(o.value, "NAME=PATH") == 0 ? given + len + 1 : NULL;
+}
+
 /* "--data=x=-": standard input, up to a ':'; a FIFO likewise. Who waits for a pipe should know for which. */
 static void say_pipes(const struct cli *c) {
   char path[4096];
   struct stat st;
   for (int i = 0; i < c->ngiven && !c->quiet; i++) {
-    const char *given = c->given[i], *equals = strchr(given, '=');
-    if (strncmp(given, "--data=", 7) != 0 && strncmp(given, "--eval-data=", 12) != 0) continue;
-    equals = equals ? strchr(equals + 1, '=') : NULL;
+    const char *name = input_of(c->given[i]), *equals = name ? strchr(name, '=') : NULL;
     if (!equals || strlen(equals) >= sizeof path) continue;
     strcpy(path, equals + 1);
     bool input = path[0] == '-' && (!path[1] || path[1] == ':');
@@ -356,16 +379,17 @@ static void say_pipes(const struct cli *c) {
 /* Of an input given twice the last file is read, as of other options the last value counts. */
 static void say_given_twice(const struct cli *c) {
   for (int i = 0; i < c->ngiven; i++) {
-    const char *given = c->given[i], *name = strchr(given, '='), *file = name ? strchr(name + 1, '=') : NULL;
-    if (!file || (strncmp(given, "--data=", 7) != 0 && strncmp(given, "--eval-data=", 12) != 0)) continue;
-    size_t len = (size_t)(file + 1 - given);
+    const char *given = c->given[i], *name = input_of(given), *file = name ? strchr(name, '=') : NULL;
+    if (!file) continue;
+    int len = (int)(file + 1 - given);
     for (int k = 0; k < i; k++) {
-      if (strncmp(given, c->given[k], len) != 0) continue;
+      const char *before = c->given[k];
+      if (strncmp(given, before, (size_t)len) != 0) continue;
       fprintf(stderr,
               "dgc %s: warning: %.*s gives %.*s twice: %s is read, not %s; one behind the other they are "
               "%.*s%s,%s\n",
-              c->verb->name, (int)(name - given), given, (int)(file - name - 1), name + 1, file + 1,
-              c->given[k] + len, (int)len - (int)(name + 1 - given), name + 1, c->given[k] + len, file + 1);
+              c->verb->name, (int)(name - 1 - given), given, (int)(file - name), name, file + 1, before + len,
+              (int)(file + 1 - name), name, before + len, file + 1);
       break;
     }
   }
@@ -408,17 +432,6 @@ int cli_parse(struct cli *c, int argc, char **argv) {
   return DGC_OK;
 }
 
-/* What they may be where that is a list of words. */
-static const char *choices_of(const char *option) {
-  if (strcmp(option, "emit") == 0)
-    return "ast summary graph grad replicated placed fused plan memory traffic llvm cuda ptx dot json html "
-           "stablehlo "
-           "module "
-           "strategies scaling";
-  if (strcmp(option, "entry") == 0) return "train eval predict init metrics";
-  return strcmp(option, "color") == 0 ? "always never auto" : NULL;
-}
-
 static enum dgc_file_use use_of(const struct verb *v, enum dgc_file_use use) {
   if (use != DGC_TRAINING_WRITES) return use;
   return strcmp(v->name, "train") == 0 ? DGC_WRITES : DGC_READS;
@@ -428,14 +441,19 @@ bool cli_option(const struct verb *v, int index, struct cli_option *out) {
   for (int i = 0; i < NOWN; i++) {
     const struct own_option *o = &own_options[i];
     if (!takes(v, o->name) || index--) continue;
-    *out = (struct cli_option){o->letter, o->name, o->value, o->help, choices_of(o->name), use_of(v, o->use)};
+    *out = (struct cli_option){o->letter, o->name, o->value, o->help, o->words, o->group, use_of(v, o->use)};
     return true;
   }
   struct dgc_option o = {.size = sizeof o};
   for (int i = 0; dgc_option(i, &o); i++) {
     if (!takes(v, o.name) || find_own(o.name, strlen(o.name)) || index--) continue;
-    *out = (struct cli_option){
-        strcmp(o.name, "output") == 0 ? 'o' : 0, o.name, o.value, o.help, o.choices, use_of(v, o.file)};
+    *out = (struct cli_option){strcmp(o.name, "output") == 0 ? 'o' : 0,
+                               o.name,
+                               o.value,
+                               o.help,
+                               o.choices,
+                               o.group,
+                               use_of(v, o.file)};
     return true;
   }
   return false;

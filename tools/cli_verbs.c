@@ -123,7 +123,7 @@ static int check(struct cli *c) {
   const char *const *names;
   int code, count = 0;
   struct stat st; /* what is read twice is a file */
-  bool several = !c->one_model && stat(c->words[0], &st) == 0 && S_ISREG(st.st_mode) &&
+  bool several = !has_given(c, "--model=") && stat(c->words[0], &st) == 0 && S_ISREG(st.st_mode) &&
                  dgc_models(c->session, c->words[0], &names, &count) == DGC_OK && count > 1;
   code = several ? check_models(c, names, count) : check_model(c);
   if (!code && !several && !c->json) printf("%s: ok\n", c->words[0]);

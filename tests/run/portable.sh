@@ -60,7 +60,7 @@ train mixed cpu --towers 3
 same interp.safetensors cpu.safetensors
 
 expect 2 "neither" "$dgc" bench "$samples/linear.dsl" --bits some
-shows err "bits: fast or portable, not 'some'"
+shows err "bits: expected fast or portable, not 'some'"
 DGC_CPU=vax expect 3 "another processor" "$dgc" bench "$samples/linear.dsl" --steps 1
 shows err "this machine cannot compute as DGC_CPU=vax"
 finish
