@@ -40,7 +40,7 @@ static void graphs_are_made_anew(void **state) {
   assert_true(count > 10);
 }
 
-/* Completion and messages take words by the blanks behind them; a number has a range, and nothing but a flag no value. */
+/* Words have blanks behind them, for completion and messages; a number has a range, and only a flag takes no value. */
 static void rows_are_whole(void **state) {
   (void)state;
   for (int i = 0; i < option_count; i++) {
