@@ -189,7 +189,7 @@ static enum dgc_status look_into_steps(struct dgc_session *s, struct loaded *l, 
 static enum dgc_status trace_steps(struct dgc_session *s, struct loaded *l, void *const *inputs, int count) {
   enum { MOST = 50 };
   enum dgc_status status = trace_open(s);
-  for (int i = 0; !status && s->trace && i < count && i < MOST; i++) {
+  for (int i = 0; !status && s->tracing.trace && i < count && i < MOST; i++) {
     for (int k = 0; !status && k < l->plan->ninputs; k++)
       if (!exec_write(l->exec, k, inputs[k])) status = session_device_failed(s);
     if (!status) status = session_run(s, l);

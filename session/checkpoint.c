@@ -34,14 +34,14 @@
 static bool is_own(const struct dgc_session *s, const char *path) {
   char real[PATH_MAX];
   if (!realpath(path, real)) return false;
-  for (int i = 0; i < s->own_files.count; i++)
-    if (strcmp(s->own_files.items[i], real) == 0) return true;
+  for (int i = 0; i < s->saving.files.count; i++)
+    if (strcmp(s->saving.files.items[i], real) == 0) return true;
   return false;
 }
 
 static void make_own(struct dgc_session *s, const char *path) {
   char real[PATH_MAX];
-  if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->own_files, real);
+  if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->saving.files, real);
 }
 
 /* `own` (NULL is allowed) knows of files that are the training's all the same. */
@@ -143,8 +143,8 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   parameters_save(s, a, texts, n);
   words_save(s, a, texts, n);
   s->building = NULL;
-  if (path == s->options.checkpoint) s->saved_step = s->position.step;
-  checkpoint_writer_put(s->writer, a, arena_strdup(a, path), c);
+  if (path == s->options.checkpoint) s->saving.step = s->position.step;
+  checkpoint_writer_put(s->saving.writer, a, arena_strdup(a, path), c);
   return DGC_OK;
 }
 
@@ -159,21 +159,21 @@ static enum dgc_status agreed(struct dgc_session *s, const char *path, enum dgc_
 }
 
 enum dgc_status session_save_begin(struct dgc_session *s, const char *path, bool finite) {
-  if (!s->writer) s->writer = checkpoint_writer_create();
-  if (!s->writer) arena_exhausted();
-  s->building = checkpoint_writer_arena(s->writer);
+  if (!s->saving.writer) s->saving.writer = checkpoint_writer_create();
+  if (!s->saving.writer) arena_exhausted();
+  s->building = checkpoint_writer_arena(s->saving.writer);
   enum dgc_status status = copy_all(s, path, finite);
-  checkpoint_writer_give(s->writer, s->building);
+  checkpoint_writer_give(s->saving.writer, s->building);
   s->building = NULL;
   return agreed(s, path, status);
 }
 
 bool session_save_failed(const struct dgc_session *s) {
-  return s->writer && checkpoint_writer_failed(s->writer);
+  return s->saving.writer && checkpoint_writer_failed(s->saving.writer);
 }
 
 bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d) {
-  if (s->writer && !checkpoint_writer_finish(s->writer, d)) return false;
+  if (s->saving.writer && !checkpoint_writer_finish(s->saving.writer, d)) return false;
   make_own(s, path);
   return true;
 }
@@ -273,7 +273,7 @@ static bool is_own_best(struct dgc_session *s, const char *path) {
   struct diags unread;
   struct saved saved;
   struct arena_guard guard;
-  if (s->best.step >= 0 || !s->restored) return s->best.step >= 0;
+  if (s->best.step >= 0 || !s->restored.any) return s->best.step >= 0;
   struct arena *a = arena_create_guarded(&guard); /* the file is as large as the model */
   diags_init(&unread, a);
   struct checkpoint *c = checkpoint_load(a, path, &unread);
@@ -375,21 +375,21 @@ static void note_left_out(struct dgc_session *s, const struct checkpoint *c, con
     if (!map_get(&known, name) && !strchr(name, '/'))
       list_append(s->arena, &left_out, arena_strndup(s->arena, name, strlen(name)));
   }
-  s->left_out = left_out;
+  s->restored.left_out = left_out;
 }
 
 void session_say_left_out(struct dgc_session *s) {
   enum { SHOWN = 8 };
   struct str text = str_make(s->call);
-  int count = s->left_out.count;
+  int count = s->restored.left_out.count;
   session_say_anew(s);
-  if (!s->restored || !count || !s->options.checkpoint) return;
+  if (!s->restored.any || !count || !s->options.checkpoint) return;
   for (int i = 0; i < count && i < SHOWN; i++)
-    str_printf(&text, "%s%s", i ? ", " : "", (const char *)s->left_out.items[i]);
+    str_printf(&text, "%s%s", i ? ", " : "", (const char *)s->restored.left_out.items[i]);
   if (count > SHOWN) str_printf(&text, " and %d more", count - SHOWN);
   diag_note(&s->diags, LOC_NONE, "resume: the file has what the model has not, and does not save: %s",
             text.data);
-  s->left_out = (struct list){0};
+  s->restored.left_out = (struct list){0};
 }
 
 static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {
@@ -418,8 +418,8 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
   }
   if (!status && !fits) names_help(s, c, all, count);
   if (status || !fits) return status ? status : DGC_MISMATCH;
-  s->anew = anew;
-  s->anew_told = false;
+  s->restored.anew = anew;
+  s->restored.anew_told = false;
   note_left_out(s, c, all, count);
   if (anew.count) { /* whatever they are by now */
     s->initialised = false;
@@ -480,11 +480,11 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     arena_destroy(before.kept.arena);
     if (saved.ours) words_restore(s, c, false);
     s->position = saved.position;
-    s->lacks_at = saved.position.step;
-    s->lacks = arena_strdup(s->arena, path);
+    s->restored.step = saved.position.step;
+    s->restored.file = arena_strdup(s->arena, path);
     s->best = saved.best;
     s->last_best = (struct best_so_far){0};
-    s->restored = true;
+    s->restored.any = true;
     make_own(s, path);
   }
   return status;
@@ -513,8 +513,8 @@ static enum dgc_status restore(struct dgc_session *s, const char *path) {
 }
 
 bool dgc_starts_anew(struct dgc_session *s, int index, const char **name) {
-  if (index < 0 || index >= s->anew.count) return false;
-  *name = s->anew.items[index];
+  if (index < 0 || index >= s->restored.anew.count) return false;
+  *name = s->restored.anew.items[index];
   return true;
 }
 

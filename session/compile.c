@@ -12,7 +12,7 @@
 
 struct pipeline_options session_passes(const struct dgc_session *s) {
   const struct options *o = &s->options;
-  bool quiet = !s->on_pass;
+  bool quiet = !s->handlers.pass;
   return (struct pipeline_options){
       .verify_each = o->verify_each,
       .print_after = quiet ? NULL : o->print_after,
@@ -21,8 +21,8 @@ struct pipeline_options session_passes(const struct dgc_session *s) {
       .no_origins = o->no_origins,
       .dump_all = !quiet && o->dump_passes,
       .roundtrip = o->stress && strcmp(o->stress, "roundtrip") == 0,
-      .print = s->on_pass,
-      .user = s->on_pass_user,
+      .print = s->handlers.pass,
+      .user = s->handlers.pass_user,
   };
 }
 

@@ -173,7 +173,7 @@ static bool find_file(struct dgc_session *s, enum data_use use, const char *inpu
 }
 
 static struct pipes *session_pipes(struct dgc_session *s) {
-  if (!s->pipes) s->pipes = pipes_make(s->arena, &s->stop);
+  if (!s->pipes) s->pipes = pipes_make(s->arena, &s->calls.stop);
   return s->pipes;
 }
 
@@ -536,7 +536,7 @@ void session_note_rows(struct dgc_session *s, enum data_use use, const struct da
   struct diags silent;
   diags_init(&silent, s->call);
   s->rows[use] = data->rows;
-  if (!session_chooses(s) || !s->settled || s->listening) return;
+  if (!session_chooses(s) || !s->settled || s->calls.listening) return;
   int64_t last = data->rows % session_batch(s);
   if (last && !takes(s, entries_of[use], last, &silent)) session_unsettle(s);
 }

@@ -37,7 +37,7 @@ void dgc_destroy(struct dgc_session *s) {
   session_close(s);
   arena_destroy(s->building);
   arena_destroy(s->text);
-  arena_destroy(s->inner);
+  arena_destroy(s->calls.inner);
   arena_destroy(s->call);
   arena_destroy(s->arena);
 }
@@ -49,11 +49,11 @@ enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *v
 }
 
 void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user) {
-  s->on_pass = fn;
-  s->on_pass_user = user;
+  s->handlers.pass = fn;
+  s->handlers.pass_user = user;
 }
 
 void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user) {
-  s->on_progress = fn;
-  s->on_progress_user = user;
+  s->handlers.progress = fn;
+  s->handlers.progress_user = user;
 }

@@ -99,7 +99,7 @@ static int size_of(const struct free_training *f, const struct batch *b) { retur
 static const struct batch *batch_of(struct free_training *f, int64_t step) {
   const struct position *p = &f->s->position;
   const struct batch *b;
-  uint64_t begin = f->s->trace ? clock_ns() : 0;
+  uint64_t begin = f->s->tracing.trace ? clock_ns() : 0;
   while (loader_next(f->loader, &b, &f->s->diags) == LOADER_BATCH) {
     if (b->epoch == p->epoch && b->index == p->index + step) {
       if (begin) trace_span(f->s, "input", begin);

@@ -197,7 +197,7 @@ enum dgc_status session_init_from(struct dgc_session *s) {
   struct map loaded = map_make(s->call);
   enum dgc_status status = DGC_OK;
   if (!files->count || s->seeds) return DGC_OK;
-  if (s->restored || s->position.step) {
+  if (s->restored.any || s->position.step) {
     diag_note(&s->diags, LOC_NONE, "init-from is for first values: this training goes on from step %lld",
               (long long)s->position.step);
     return DGC_OK;

@@ -91,7 +91,7 @@ enum dgc_status dgc_models(struct dgc_session *s, const char *path, const char *
 const struct graph *entry_source(const struct dgc_session *s, enum entry_kind kind) {
   if (!s->model) return NULL;
   const struct model *m = s->model;
-  const struct graph *predict = s->predicted ? s->predicted : m->predict;
+  const struct graph *predict = s->parts.predicted ? s->parts.predicted : m->predict;
   const struct graph *const graphs[ENTRY_COUNT] = {m->init, m->train, m->eval, predict, m->metrics};
   return graphs[kind];
 }

@@ -173,15 +173,15 @@ static enum dgc_status refuse_hosts(struct dgc_session *s) {
 /* Finds the other processes. One that trains with an evaluator alone has none to train with. */
 static enum dgc_status meet(struct dgc_session *s) {
   int rank;
-  if (transport_launched(&rank) == 1 || s->transport || s->beside) return DGC_OK;
+  if (transport_launched(&rank) == 1 || s->transport || s->evaluator.transport) return DGC_OK;
   const struct transport *t =
-      transport_open(s->evaluates ? TASK_APART : s->task, (int)s->options.timeout, &s->diags);
+      transport_open(s->evaluator.here ? TASK_APART : s->task, (int)s->options.timeout, &s->diags);
   if (!t) return DGC_RUNTIME;
-  if (t->apart) s->beside = t;
-  if (s->evaluates) return DGC_OK;
-  if (t->apart != s->evaluators) {
+  if (t->apart) s->evaluator.transport = t;
+  if (s->evaluator.here) return DGC_OK;
+  if (t->apart != s->evaluator.tasks) {
     session_fail(s, DGC_USAGE, "cluster: %d process%s an evaluator, and the cluster has %s", t->apart,
-                 t->apart == 1 ? " is" : "es are", s->evaluators ? "one" : "none");
+                 t->apart == 1 ? " is" : "es are", s->evaluator.tasks ? "one" : "none");
     diag_help(&s->diags, LOC_NONE, "--cluster \"worker=2;evaluator=1\" counts it as well");
     return DGC_USAGE;
   }
@@ -267,20 +267,21 @@ static enum dgc_status restore_kept(struct dgc_session *s) {
 /* The evaluator is told what was saved last; it stays until it knows that the training has ended, as MPI has it. */
 static void part(struct dgc_session *s) {
   static const struct timespec nap = {.tv_nsec = 10000000};
-  if (!s->beside || transport_has_failed()) return;
-  if (!s->evaluates && s->beside->rank == 0) s->beside->tell_apart(s->saved_step);
-  while (s->evaluates && !session_training_ended(s)) nanosleep(&nap, NULL);
+  if (!s->evaluator.transport || transport_has_failed()) return;
+  if (!s->evaluator.here && s->evaluator.transport->rank == 0)
+    s->evaluator.transport->tell_apart(s->saving.step);
+  while (s->evaluator.here && !session_training_ended(s)) nanosleep(&nap, NULL);
 }
 
 bool session_training_ended(struct dgc_session *s) {
-  struct watched *w = &s->watched;
-  w->told = w->told || (s->beside && s->beside->told_apart(&w->saved));
+  struct watched *w = &s->evaluator.watched;
+  w->told = w->told || (s->evaluator.transport && s->evaluator.transport->told_apart(&w->saved));
   return w->told;
 }
 
 void session_close(struct dgc_session *s) {
   part(s);
-  checkpoint_writer_destroy(s->writer);
+  checkpoint_writer_destroy(s->saving.writer);
   forget_kept(s);
   drop_plans(s);
   store_destroy(s->store);
@@ -382,7 +383,7 @@ enum dgc_status session_foresee(struct dgc_session *s, enum entry_kind kind) {
 }
 
 enum dgc_status session_run_exec(struct dgc_session *s, const struct plan_run *r) {
-  if (s->trace ? s->run_traced(s, r) : exec_run(r->exec)) return DGC_OK;
+  if (s->tracing.trace ? s->tracing.run(s, r) : exec_run(r->exec)) return DGC_OK;
   exec_status(r->exec, &s->diags);
   return DGC_RUNTIME;
 }
@@ -472,14 +473,14 @@ enum dgc_status session_init(struct dgc_session *s) {
 static enum dgc_status check_values(struct dgc_session *s, enum entry_kind kind) {
   const struct graph *g = entry_source(s, kind);
   const char *of = NULL;
-  bool trains = s->trained && !s->evaluates;
-  if ((kind != ENTRY_EVAL && kind != ENTRY_PREDICT) || trains || s->position.step != s->lacks_at)
+  bool trains = s->trained && !s->evaluator.here;
+  if ((kind != ENTRY_EVAL && kind != ENTRY_PREDICT) || trains || s->position.step != s->restored.step)
     return DGC_OK;
-  for (int i = 0; i < s->anew.count; i++) {
-    const struct node *n = graph_find(g, s->anew.items[i]);
+  for (int i = 0; i < s->restored.anew.count; i++) {
+    const struct node *n = graph_find(g, s->restored.anew.items[i]);
     const char *slot = node_is(n, OP_variable) ? node_string_or(n, ATTR_slot, NULL) : NULL;
     if (!slot) continue;
-    session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", s->lacks, n->name,
+    session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", s->restored.file, n->name,
                  s->model->name);
     of = slot;
   }

@@ -38,16 +38,16 @@ bool session_begin(struct dgc_session *s, struct call *c) {
         "devices are there: make another session here\n";
     return false;
   }
-  if (s->calls && !s->listening) {
+  if (s->calls.count && !s->calls.listening) {
     s->message = "error: the session is called while it runs a call; only on_progress may do so\n";
     return false;
   }
   c->outer = arena_on_failure(&c->point);
   c->arena = s->call;
   c->diags = s->diags;
-  c->listening = s->listening;
-  s->listening = false;
-  if (s->calls++) s->call = arena_create();
+  c->listening = s->calls.listening;
+  s->calls.listening = false;
+  if (s->calls.count++) s->call = arena_create();
   fresh_call(s);
   return true;
 }
@@ -55,11 +55,11 @@ bool session_begin(struct dgc_session *s, struct call *c) {
 /* Back to the enclosing call, if there is one. */
 static void leave(struct dgc_session *s, struct call *c) {
   arena_on_failure(c->outer);
-  s->listening = c->listening;
-  if (--s->calls == 0) return;
+  s->calls.listening = c->listening;
+  if (--s->calls.count == 0) return;
   if (s->call != c->arena) {
-    arena_destroy(s->inner);
-    s->inner = s->call;
+    arena_destroy(s->calls.inner);
+    s->calls.inner = s->call;
   }
   s->call = c->arena;
   s->diags = c->diags;
@@ -126,7 +126,7 @@ bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_diagnosti
 }
 
 enum dgc_status session_alone(struct dgc_session *s) {
-  if (s->calls == 1) return DGC_OK;
+  if (s->calls.count == 1) return DGC_OK;
   return session_fail(s, DGC_USAGE, "this cannot be done while the session is training");
 }
 
@@ -156,12 +156,12 @@ enum dgc_status session_unread(const struct dgc_session *s) {
 
 _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "dgc_stop is called from handlers of signals");
 
-void dgc_stop(struct dgc_session *s) { atomic_store(&s->stop, true); }
+void dgc_stop(struct dgc_session *s) { atomic_store(&s->calls.stop, true); }
 
 /* A call from on_progress leaves the request to the training. */
 bool session_stopped(struct dgc_session *s) {
-  bool stop = atomic_load_explicit(&s->stop, memory_order_relaxed);
-  return stop && (s->calls > 1 || atomic_exchange(&s->stop, false));
+  bool stop = atomic_load_explicit(&s->calls.stop, memory_order_relaxed);
+  return stop && (s->calls.count > 1 || atomic_exchange(&s->calls.stop, false));
 }
 
 struct str session_text(struct dgc_session *s) {
@@ -204,7 +204,7 @@ struct dgc_session *session_create(void) {
   struct arena_guard guards[3];
   struct arena *a = arena_create_guarded(&guards[0]);
   struct dgc_session *s = arena_new(a, struct dgc_session);
-  s->saved_step = -1;
+  s->saving.step = -1;
   s->best.step = s->best.evaluated = -1;
   s->arena = a;
   s->call = arena_create_guarded(&guards[1]);

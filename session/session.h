@@ -130,6 +130,14 @@ struct watched {
   int64_t saved;     /* and the step that it saved last; -1: none */
 };
 
+/* The process that evaluates beside a training (evaluator.c). */
+struct evaluator {
+  int tasks;                         /* that the cluster names: 0 or 1 */
+  bool here;                         /* this process is that one */
+  const struct transport *transport; /* between it and the first task; else NULL */
+  struct watched watched;
+};
+
 /* What data is for. */
 enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT, DATA_USES };
 
@@ -137,6 +145,11 @@ enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT, DATA_USES };
 struct used_file {
   const char *what, *path;
   enum dgc_file_use use;
+};
+
+struct used_files {
+  struct used_file *items;
+  int count;
 };
 
 /* Values of variables that have no place at present. */
@@ -150,6 +163,60 @@ struct words;      /* see words.h */
 struct pipes;      /* see runtime/data/pipe.h */
 
 struct plan_run;
+
+/* What the caller has asked to be told (dgc.c). */
+struct handlers {
+  dgc_pass_fn *pass;
+  void *pass_user;
+  dgc_progress_fn *progress;
+  void *progress_user;
+};
+
+/* The calls that are going on (session.c). */
+struct calls {
+  atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */
+  int count;           /* a second one comes from the handler of progress */
+  bool listening;      /* which is running */
+  struct arena *inner; /* of the last call that came from there: its message */
+};
+
+/* Parts of what a model predicts, by name (predict.c, batch.c). */
+struct predicted_parts {
+  const struct graph *predicted; /* what is predicted in this call, where that is not all; NULL: it is */
+  struct map made;               /* which plans were made of, by what they are of and their names */
+  struct list names;             /* that dgc_output has handed out */
+};
+
+/* What came from a checkpoint (checkpoint.c, starts.c). */
+struct restored {
+  bool any;
+  const char *file;     /* the last one, */
+  int64_t step;         /* of this step */
+  struct list anew;     /* variables that it does not hold, */
+  bool anew_told;       /* which has been said */
+  struct list left_out; /* what it holds beside variables of the model */
+};
+
+/* What goes into checkpoints (checkpoint.c). */
+struct saving {
+  struct checkpoint_writer *writer; /* NULL until something is saved */
+  int64_t step;                     /* of what was saved last; -1: nothing was */
+  struct list files;                /* those that hold what the session has, or had: by their real paths */
+};
+
+/* What the tasks did last (tasks.c). */
+struct tasks_seen {
+  struct dgc_task *items; /* NULL: that was never asked for */
+  int count;
+};
+
+/* Of runs (trace.c). */
+struct tracing {
+  struct trace *trace; /* see trace.h; NULL: there is none at present */
+  bool (*run)(struct dgc_session *s, const struct plan_run *r);
+  bool begun; /* the file of the option trace has been begun, if not ended, too */
+};
+
 struct dgc_session {
   struct arena *arena; /* the session's */
   struct arena *call;  /* the present call's */
@@ -160,18 +227,14 @@ struct dgc_session {
   struct given_rows *given_rows; /* NULL: none */
   struct words *words;           /* NULL: none */
   struct pipes *pipes;           /* what came through them; NULL: nothing */
-  dgc_pass_fn *on_pass;
-  void *on_pass_user;
-  dgc_progress_fn *on_progress;
-  void *on_progress_user;
+  struct handlers handlers;
 
   const struct source *source;
   struct model *model;
-  const struct graph *predicted; /* what is predicted in this call, where that is not all; NULL: it is */
-  struct map named_parts; /* such parts, which plans were made of, by what they are of and their names */
-  struct target listed;   /* the devices of the options */
-  struct target target;   /* and what the strategy adds to them */
-  struct config config;   /* once it is settled, but for the batch */
+  struct predicted_parts parts;
+  struct target listed; /* the devices of the options */
+  struct target target; /* and what the strategy adds to them */
+  struct config config; /* once it is settled, but for the batch */
   bool free;           /* workers apply their gradients as they come, by an option or the model's strategy: */
   int64_t free_bound;  /* see runtime/mpi/free.h */
   bool settled, moves; /* variables lie where another settlement put them */
@@ -180,11 +243,9 @@ struct dgc_session {
   const char
       *hosts; /* the cluster by the hosts that its processes run on, once they have met; NULL: it is one */
   const char *why_sums; /* what is to be said of how sums travel, once that is known; NULL: nothing */
-  int evaluators;       /* that the cluster names: 0 or 1 */
-  bool evaluates;       /* this process is that one */
   const struct transport
-      *transport;                 /* to the other tasks of the cluster, where they are processes; else NULL */
-  const struct transport *beside; /* between the first of them and the evaluator; else NULL */
+      *transport; /* to the other tasks of the cluster, where they are processes; else NULL */
+  struct evaluator evaluator;
   struct engines *engines;
   struct workers *workers;
   int process; /* that has these, and devices; 0: there are none yet */
@@ -198,34 +259,17 @@ struct dgc_session {
   const char **val_names; /* "val.loss": of the model's measures */
   bool initialised;       /* the variables hold values */
   struct kept kept;       /* or these are to be theirs */
-  struct list part_names; /* that dgc_output has handed out */
-  struct list anew;       /* variables that the checkpoint restored last does not hold, */
-  bool anew_told;
-  const char *lacks;     /* which is this file, */
-  int64_t lacks_at;      /* of this step */
-  struct list left_out;  /* what it holds beside variables of the model */
-  struct list own_files; /* checkpoints that hold what the session has, or had: by their real paths */
-  struct used_file *used_files;
-  int nused_files;
-  struct checkpoint_writer *writer; /* NULL until something is saved */
-  int64_t saved_step;               /* of what was saved last; -1: nothing was */
-  struct dgc_task *tasks;           /* what they did last; NULL: that was never asked for */
-  int ntasks;
-  struct watched watched;
+  struct restored restored;
+  struct saving saving;
+  struct used_files used_files;
+  struct tasks_seen tasks;
   const char *seeds;       /* a digest of the first values that came from files; NULL: none did */
   int64_t begun;           /* the step at which its last training began */
-  bool restored;           /* from a checkpoint */
   int64_t rows[DATA_USES]; /* of what it runs over, for the choice of a strategy; 0: that is not known */
   bool trained;            /* since it was loaded: its training data is not what to evaluate on */
 
-  struct trace *trace; /* see trace.h; NULL: there is none at present */
-  bool (*run_traced)(struct dgc_session *s, const struct plan_run *r);
-  bool traced; /* the file of the option trace has been begun, if not ended, too */
-
-  atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */
-  int calls;           /* going on: a second one comes from on_progress */
-  bool listening;      /* on_progress is running */
-  struct arena *inner; /* of the last call that came from there: its message */
+  struct tracing tracing;
+  struct calls calls;
 };
 
 /* What a call puts back when it ends. */
@@ -236,7 +280,7 @@ struct call {
   bool listening;
 };
 /* A public function is one CALL: diagnostics are collected, and running out of memory ends here. A call from within a
- * call is refused, except from on_progress. */
+ * call is refused, except from the handler of progress. */
 bool session_begin(struct dgc_session *s, struct call *c);
 enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status);
 enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c);
@@ -268,7 +312,7 @@ void session_inner_begin(struct dgc_session *s, struct inner_arena *inner);
 void session_inner_end(struct inner_arena *inner);
 /* Memory that there is not: as arena_create says. */
 struct dgc_session *session_create(void);
-/* An error where the session is called from on_progress. */
+/* An error where the session is called from the handler of progress. */
 enum dgc_status session_alone(struct dgc_session *s);
 /* The error where another process of the cluster cannot be reached. */
 enum dgc_status session_unreached(struct dgc_session *s);

@@ -100,12 +100,13 @@ static bool is_behind(struct dgc_session *s, const char *name) {
 void session_say_anew(struct dgc_session *s) {
   enum { SHOWN = 4 };
   struct str names = str_make(s->call);
-  int count = s->anew.count;
+  int count = s->restored.anew.count;
   bool behind = false;
-  if (!s->restored || s->anew_told || !count || !entry_there(s, ENTRY_TRAIN)) return;
-  s->anew_told = true;
-  for (int i = 0; i < count && i < SHOWN; i++) str_printf(&names, "%s%s", i ? ", " : "", s->anew.items[i]);
-  for (int i = 0; i < count && !behind; i++) behind = is_behind(s, s->anew.items[i]);
+  if (!s->restored.any || s->restored.anew_told || !count || !entry_there(s, ENTRY_TRAIN)) return;
+  s->restored.anew_told = true;
+  for (int i = 0; i < count && i < SHOWN; i++)
+    str_printf(&names, "%s%s", i ? ", " : "", s->restored.anew.items[i]);
+  for (int i = 0; i < count && !behind; i++) behind = is_behind(s, s->restored.anew.items[i]);
   if (count > SHOWN) str_printf(&names, " and %d more", count - SHOWN);
   if (!behind) {
     diag_note(&s->diags, LOC_NONE, "these start anew, as they are not in the file: %s", names.data);
@@ -118,5 +119,5 @@ void session_say_anew(struct dgc_session *s) {
       &s->diags, LOC_NONE,
       "an optimizer that corrects its first steps by `step`, as adam, takes these several times too large: "
       "--init-from %s starts all of them anew, `step` too",
-      s->lacks);
+      s->restored.file);
 }

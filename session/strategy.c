@@ -51,7 +51,7 @@ static enum dgc_status list_devices(struct dgc_session *s) {
                      : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
   if (!good) return DGC_USAGE;
   int rank, processes = session_processes(s, &rank);
-  if (transport_launched(&rank) > 1 && !s->evaluates) status = count_tasks(s, &t, processes);
+  if (transport_launched(&rank) > 1 && !s->evaluator.here) status = count_tasks(s, &t, processes);
   if (!status) status = session_task(s, &c, &t, &s->task);
   t.plugin = o->pjrt_plugin;
   if (!status) s->listed = t;
@@ -248,7 +248,7 @@ static enum dgc_status choose(struct dgc_session *s, struct config *c) {
     return session_fail(s, DGC_USAGE,
                         "strategy auto: what a PJRT plugin makes of a graph cannot be predicted");
   enum dgc_status status = compare(s, c, &table);
-  if (!status && s->on_pass) s->on_pass(s->on_pass_user, "strategies", table.data);
+  if (!status && s->handlers.pass) s->handlers.pass(s->handlers.pass_user, "strategies", table.data);
   return status;
 }
 
@@ -344,7 +344,7 @@ enum dgc_status session_target(struct dgc_session *s) {
   settle_sums(s, &c);
   c.batch = c.batch_per_replica = 0; /* it is another for each graph */
   c.task = NULL;
-  bool free = s->free && !s->evaluates;
+  bool free = s->free && !s->evaluator.here;
   if (free) count_towers(s, &c);
   if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
     if (has_clause(s) && session_blame(s) == DGC_USAGE)

@@ -63,7 +63,7 @@ void tasks_judge(struct arena *scratch, struct dgc_task *tasks, int count) {
 
 void tasks_begin(struct dgc_session *s) {
   struct tally *t = s->transport ? s->transport->tally : NULL;
-  s->ntasks = 0;
+  s->tasks.count = 0;
   if (!t) return;
   t->computing = 0;
   t->sent = 0;
@@ -104,12 +104,12 @@ static void read_tally(struct dgc_task *t, const char *text) {
 static void make_list(struct dgc_session *s) {
   const struct target *t = &s->target;
   int size = s->transport->size, *of = arena_new_array(s->call, (size_t)t->ndevices, int);
-  s->tasks = arena_new_array(s->arena, (size_t)size, struct dgc_task);
+  s->tasks.items = arena_new_array(s->arena, (size_t)size, struct dgc_task);
   target_processes(t, of);
-  for (int i = 0; i < size; i++) s->tasks[i].name = arena_printf(s->arena, "process %d", i);
+  for (int i = 0; i < size; i++) s->tasks.items[i].name = arena_printf(s->arena, "process %d", i);
   for (int i = 0; i < t->ndevices; i++) {
     const struct device_name *n = &t->devices[i].name;
-    if (n->job) s->tasks[of[i]].name = arena_printf(s->arena, "/job:%s/task:%d", n->job, n->task);
+    if (n->job) s->tasks.items[of[i]].name = arena_printf(s->arena, "/job:%s/task:%d", n->job, n->task);
   }
 }
 
@@ -120,14 +120,14 @@ enum dgc_status tasks_collect(struct dgc_session *s, double seconds) {
   if (!transport_collect(t, s->call, tally_text(s->call, t, seconds), &all)) return session_unreached(s);
   tasks_begin(s);
   if (!all) return DGC_OK;
-  if (!s->tasks) make_list(s);
-  s->ntasks = t->size;
-  for (int i = 0; i < t->size; i++) read_tally(&s->tasks[i], all[i]);
-  tasks_judge(s->call, s->tasks, s->ntasks);
+  if (!s->tasks.items) make_list(s);
+  s->tasks.count = t->size;
+  for (int i = 0; i < t->size; i++) read_tally(&s->tasks.items[i], all[i]);
+  tasks_judge(s->call, s->tasks.items, s->tasks.count);
   return DGC_OK;
 }
 
 const struct dgc_task *dgc_tasks(struct dgc_session *s, int *count) {
-  *count = s->ntasks;
-  return s->tasks;
+  *count = s->tasks.count;
+  return s->tasks.items;
 }

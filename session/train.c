@@ -139,9 +139,9 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
   const struct every *log = &s->options.log_every;
   bool log_due = !t->alone && (end || t->evaluated || goal_is_reached(&t->goal, &s->position) ||
                                (log->steps || log->epochs ? every_due(log, &s->position) : b->last));
-  bool due = b->last || log_due || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
+  bool due = b->last || log_due || t->due || (s->handlers.progress && clock_seconds() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
-  if (status || !due || !s->on_progress) return status;
+  if (status || !due || !s->handlers.progress) return status;
   double time = t->reported = clock_seconds();
   struct dgc_progress p = {
       .epoch = b->epoch,
@@ -167,9 +167,9 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
   p.nlosses = losses_named(t->losses, &p.losses);
   p.nmetrics = losses_metrics(t->losses, &p.metrics);
   p.nrates = session_rates(s, s->position.step - 1, t->rates);
-  s->listening = true;
-  if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
-  s->listening = false;
+  s->calls.listening = true;
+  if (!s->handlers.progress(s->handlers.progress_user, &p)) t->stop = true;
+  s->calls.listening = false;
   return DGC_OK;
 }
 
@@ -439,7 +439,7 @@ static enum dgc_status train_in_order(struct training *t) {
   enum dgc_status status = DGC_OK;
   while (!status && !done(listen(t))) {
     const struct batch *b;
-    uint64_t begin = s->trace ? clock_ns() : 0;
+    uint64_t begin = s->tracing.trace ? clock_ns() : 0;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) return end_early(t, session_unread(s));
     if (begin) trace_span(s, "input", begin);
     status = train_batch(t, b);
@@ -524,8 +524,8 @@ static enum dgc_status refuse_evaluator(struct dgc_session *s) {
   enum dgc_status status = session_cluster(s, &c);
   int rank;
   if (status) return status;
-  if (s->evaluates) return session_fail(s, DGC_USAGE, "the task evaluator:0 does not train");
-  if (s->evaluators && transport_launched(&rank) == 1)
+  if (s->evaluator.here) return session_fail(s, DGC_USAGE, "the task evaluator:0 does not train");
+  if (s->evaluator.tasks && transport_launched(&rank) == 1)
     diag_note(&s->diags, LOC_NONE,
               "the evaluator of the cluster is a process of its own: --task evaluator:0");
   return DGC_OK;
