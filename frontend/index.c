@@ -233,72 +233,106 @@ static bool report_new_axis(struct resolver *r, const struct expr *e) {
   return true;
 }
 
+/* A part of x: of each axis so many elements of those from `begin`, every `step`th of them. */
+struct tensor_cut {
+  struct node *x;
+  struct type part,
+      kept; /* what is cut out; and that with its steps taken, without the axes of single places */
+  int64_t begin[MAX_RANK], step[MAX_RANK];
+  int axis; /* the next one */
+};
+
+static void keep_axes(struct tensor_cut *c, int count) {
+  for (; count > 0; count--) c->kept.dim[c->kept.rank++] = c->part.dim[c->axis++];
+}
+
+/* x[lo:hi] */
+static bool cut_range(struct resolver *r, const struct expr *e, struct tensor_cut *c) {
+  int64_t lo, hi, size = c->part.dim[c->axis], *step = &c->step[c->axis];
+  if (!bound(r, e->lhs, size, 0, &lo) || !bound(r, e->rhs, size, size, &hi) || !step_of(r, e, step))
+    return false;
+  int64_t count = hi > lo ? hi - lo : 0;
+  c->begin[c->axis] = lo;
+  c->part.dim[c->axis++] = count;
+  c->kept.dim[c->kept.rank++] = count / *step + (count % *step != 0);
+  return true;
+}
+
+/* x[i] */
+static bool cut_place(struct resolver *r, const struct value *base, const struct expr *e,
+                      struct tensor_cut *c) {
+  int64_t at, size = c->part.dim[c->axis];
+  if (!eval_int(r, e, "an index of a tensor", &at)) {
+    report_help(r, "to look up rows by a tensor of numbers write `gather(x, ids)`");
+    return false;
+  }
+  if (at < 0) at += size;
+  if (at < 0 || at >= size) {
+    report(r, e->loc, "this index lies outside of axis %d of %s", c->axis, type_text(r->arena, &c->x->type));
+    report_value(r, base);
+    return false;
+  }
+  c->begin[c->axis] = at;
+  c->part.dim[c->axis++] = 1;
+  return true;
+}
+
+static bool cut_axis(struct resolver *r, const struct value *base, const struct expr *e,
+                     struct tensor_cut *c) {
+  int64_t size = c->part.dim[c->axis];
+  bool all = e->kind == EXPR_RANGE && !e->lhs && !e->rhs && !e->condition;
+  if (all) {
+    keep_axes(c, 1);
+    return true;
+  }
+  if (size < 0 || dim_is_whole(size)) {
+    report(r, e->loc, "the batch axis cannot be cut: its rows lie on different towers");
+    report_value(r, base);
+    if (c->part.rank > 1 && c->axis == 0)
+      report_help(r, "the batch is the first axis: `x[:, i]` is what each row has at place i");
+    return false;
+  }
+  return e->kind == EXPR_RANGE ? cut_range(r, e, c) : cut_place(r, base, e, c);
+}
+
+/* All indices of e, which are of so many axes; `...` is for the others. */
+static bool cut_axes(struct resolver *r, const struct value *base, const struct expr *e, int given,
+                     struct tensor_cut *c) {
+  bool rested = false;
+  for (const struct arg *a = e->items.first; a; a = a->next) {
+    if (a->value->kind != EXPR_REST) {
+      if (!cut_axis(r, base, a->value, c)) return false;
+      continue;
+    }
+    if (rested || a->value->lhs) {
+      report(r, a->value->loc, "an index has at most one plain `...`");
+      return false;
+    }
+    rested = true;
+    keep_axes(c, c->part.rank - given);
+  }
+  keep_axes(c, c->part.rank - c->axis);
+  return true;
+}
+
 static struct value tensor_part(struct resolver *r, const struct expr *e, struct value *base) {
   struct node *x = tensor_node(r, base, "this");
-  if (!x) return value_error();
-  struct type t = x->type, kept = {.dtype = t.dtype};
-  int64_t begin[MAX_RANK] = {0}, step[MAX_RANK];
-  int axis = 0, given = 0;
-  if (report_new_axis(r, e)) return value_error();
-  for (int i = 0; i < MAX_RANK; i++) step[i] = 1;
+  if (!x || report_new_axis(r, e)) return value_error();
+  int given = 0, rank = x->type.rank;
   for (const struct arg *a = e->items.first; a; a = a->next) given += a->value->kind != EXPR_REST;
-  if (given > t.rank) {
-    report(r, e->loc, "%d indices are too many for %s", given, type_text(r->arena, &t));
+  if (given > rank) {
+    report(r, e->loc, "%d indices are too many for %s", given, type_text(r->arena, &x->type));
     report_value(r, base);
     return value_error();
   }
-  bool rested = false;
-  for (const struct arg *a = e->items.first; a; a = a->next) {
-    const struct expr *q = a->value;
-    if (q->kind == EXPR_REST) {
-      if (rested || q->lhs) {
-        report(r, q->loc, "an index has at most one plain `...`");
-        return value_error();
-      }
-      rested = true;
-      for (int n = t.rank - given; n > 0; n--) kept.dim[kept.rank++] = t.dim[axis++];
-      continue;
-    }
-    int64_t size = t.dim[axis], lo, hi;
-    bool all = q->kind == EXPR_RANGE && !q->lhs && !q->rhs && !q->condition;
-    if (!all && (size < 0 || dim_is_whole(size))) {
-      report(r, q->loc, "the batch axis cannot be cut: its rows lie on different towers");
-      report_value(r, base);
-      if (t.rank > 1 && axis == 0)
-        report_help(r, "the batch is the first axis: `x[:, i]` is what each row has at place i");
-      return value_error();
-    }
-    if (all) {
-      kept.dim[kept.rank++] = size;
-    } else if (q->kind == EXPR_RANGE) {
-      if (!bound(r, q->lhs, size, 0, &lo) || !bound(r, q->rhs, size, size, &hi) ||
-          !step_of(r, q, &step[axis]))
-        return value_error();
-      begin[axis] = lo;
-      t.dim[axis] = hi > lo ? hi - lo : 0;
-      kept.dim[kept.rank++] = t.dim[axis] / step[axis] + (t.dim[axis] % step[axis] != 0);
-    } else {
-      if (!eval_int(r, q, "an index of a tensor", &lo)) {
-        report_help(r, "to look up rows by a tensor of numbers write `gather(x, ids)`");
-        return value_error();
-      }
-      if (lo < 0) lo += size;
-      if (lo < 0 || lo >= size) {
-        report(r, q->loc, "this index lies outside of axis %d of %s", axis, type_text(r->arena, &x->type));
-        report_value(r, base);
-        return value_error();
-      }
-      begin[axis] = lo;
-      t.dim[axis] = 1;
-    }
-    axis++;
-  }
-  while (axis < t.rank) kept.dim[kept.rank++] = t.dim[axis++];
+  struct tensor_cut c = {.x = x, .part = x->type, .kept = {.dtype = x->type.dtype}};
+  for (int i = 0; i < MAX_RANK; i++) c.step[i] = 1;
+  if (!cut_axes(r, base, e, given, &c)) return value_error();
   build_here(r, e->loc);
-  struct node *y = shape_equal(&t, &x->type) ? x : build_slice(r->g, x, begin, &t);
-  for (int i = 0; i < t.rank && y; i++) y = take_each(r, y, i, step[i], e->loc);
+  struct node *y = shape_equal(&c.part, &x->type) ? x : build_slice(r->g, x, c.begin, &c.part);
+  for (int i = 0; i < rank && y; i++) y = take_each(r, y, i, c.step[i], e->loc);
   if (!y) return value_error();
-  return value_tensor(r, shape_equal(&y->type, &kept) ? y : build_reshape(r->g, y, &kept), e->loc);
+  return value_tensor(r, shape_equal(&y->type, &c.kept) ? y : build_reshape(r->g, y, &c.kept), e->loc);
 }
 
 /* What a layer has bound in a trip of a loop: `critic.part[0].kernel`. */
