@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model: compiled, trained, evaluated, run, looked at."""
 import collections.abc
+import contextlib
 import html
 import os
 import shutil
@@ -99,6 +100,7 @@ class Model:
         if self._session == ffi.NULL:
             raise MemoryError("dgc: no memory for a session")
         self._kept = {}      # arrays and functions that the session reads, by option and input
+        self._given = {}     # what they were made of, or the path of a file
         self._raised = None  # in a function that the library has called
         self._tensors = {}   # inputs and outputs of entries, which only options change
         self._folder = None  # where predictions of what is no array go
@@ -189,6 +191,7 @@ class Model:
             if isinstance(value, (str, os.PathLike)):
                 self._take(option, name)
                 self._call(lib.dgc_set, option, name.encode() + b"=" + os.fsencode(value))
+                self._given[option, name] = value
             elif isinstance(value, Source):
                 self._give_source(option, name, value)
             else:
@@ -196,6 +199,7 @@ class Model:
                 t, keep = description(name, NAMES[array.dtype], array.shape)
                 self._call(lib.dgc_set_rows, option, t, ffi.from_buffer(array))
                 self._kept[option, name] = array
+                self._given[option, name] = value
 
     def _give_source(self, option, name, source):
         def read(user, first, count, out):
@@ -208,11 +212,29 @@ class Model:
         t, keep = description(name, NAMES[source.dtype], source.shape)
         self._call(lib.dgc_set_source, option, t, function, ffi.NULL)
         self._kept[option, name] = function
+        self._given[option, name] = source
 
     def _take(self, option, name):
         t, keep = description(name, "f32", (1,))
         self._call(lib.dgc_set_rows, option, t, ffi.NULL)
         self._kept.pop((option, name), None)
+        self._given.pop((option, name), None)
+
+    @contextlib.contextmanager
+    def _trying(self):
+        """Arrays and Sources that are given inside go again if a call there fails, and those before them come back."""
+        with self._lock:
+            before = dict(self._given)
+            try:
+                yield
+            except Exception:
+                for (option, name), value in list(self._given.items()):
+                    if before.get((option, name)) is not value:
+                        self._take(option, name)
+                for (option, name), value in before.items():
+                    if self._given.get((option, name)) is not value:
+                        self._give(option, {name: value})
+                raise
 
     # --- the model's work ---
 
@@ -224,7 +246,6 @@ class Model:
         `progress` is called with a Progress a few times a second and at the end of each epoch; False stops the training.
         Returns the Progress at the end of each epoch, and that of a part of one at the end. Epochs and steps count from the
         model's first: a training that goes on has more of them."""
-        self.set(**options)
         epochs = []
 
         def listen(user, p):
@@ -239,7 +260,8 @@ class Model:
                 signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
                 self._mask = mask
 
-        with self._lock:
+        with self._trying():
+            self.set(**options)
             self._give(b"data", data)
             function = self._callback("dgc_progress_fn", listen)
             lib.dgc_on_progress(self._session, function, ffi.NULL)
@@ -255,9 +277,9 @@ class Model:
 
     def evaluate(self, data=None, **options):
         """Loss and metrics over all rows of `data`, as train() takes it, by name."""
-        self.set(**options)
         metrics, count, rows = ffi.new("const struct dgc_metric **"), ffi.new("int *"), ffi.new("int64_t *")
-        with self._lock:
+        with self._trying():
+            self.set(**options)
             self._give(b"eval-data", data)
             self._call(lib.dgc_evaluate, metrics, count, rows)
             return {text(metrics[0][i].name): metrics[0][i].value for i in range(count[0])}
@@ -293,7 +315,7 @@ class Model:
 
     def _predict_rows(self, data):
         rows = ffi.new("int64_t *")
-        with self._lock:
+        with self._trying():
             outputs = self.outputs("predict")
             self._give(b"eval-data", data)
             made = self._folder is None

@@ -235,6 +235,25 @@ def test_evaluating(folder):
     refused(dgc.InputError, "label", model().train, data, epochs=1, eval_data={"image": image, "label": label + 3}, patience=1)
 
 
+def test_refused_rows():
+    """Rows that a call was refused for are not those of the next one, which has what the last good one had."""
+    few = {"image": image, "label": label[:-1]}
+    m = model()
+    m.train(data, epochs=1)
+    good = m.evaluate(data)
+    refused(dgc.InputError, "label", m.evaluate, few)
+    check(m.evaluate() == good, "rows to evaluate on come back")
+    refused(dgc.InputError, "label", m.train, few, epochs=2)
+    refused(dgc.InputError, "label", m.train, data, epochs=2, eval_data=few, eval_every="1e")
+    check(len(m.train(epochs=2)) == 1, "rows to train on come back")
+    fresh = model()
+    refused(dgc.InputError, "label", fresh.evaluate, few)
+    other = model()
+    for each in (fresh, other):
+        each.train(data, epochs=1)
+    check(equal(weights(fresh), weights(other)), "what was refused stays")
+
+
 def test_options(root):
     """Every option of the command line is one here, or is said to be none, with what to do; and what others call options."""
     own = re.search(r"own_options\[\] = \{(.*?)\n\};", (root / "tools" / "cli_options.c").read_text(), re.S)[1]
@@ -374,6 +393,7 @@ test_sources(folder)
 test_predictions(folder)
 test_training(folder)
 test_evaluating(folder)
+test_refused_rows()
 test_options(root)
 test_signals()
 test_refusals(folder)
