@@ -119,8 +119,8 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   for (int i = 0; i < count; i++)
     if (finite && is_trained(s, all[i].name) && !is_finite(&all[i], c->entries[i].data)) {
       session_fail(s, DGC_MISMATCH,
-                   "variable %s holds what is no finite number after step %lld: the training ends",
-                   all[i].name, (long long)s->position.step);
+                   "variable %s holds what is no finite number after step %lld: it is not saved", all[i].name,
+                   (long long)s->position.step);
       diag_help(&s->diags, LOC_NONE, "%s is as it was before; --allow-nan saves all the same", path);
       return DGC_MISMATCH;
     }
@@ -187,7 +187,7 @@ static enum dgc_status save(struct dgc_session *s, const char *path) {
   enum dgc_status status = session_may_write(s, "the file to save to", path);
   if (!status) status = session_open(s);
   if (!status) status = session_init(s);
-  if (!status) status = session_save_begin(s, path, false);
+  if (!status) status = session_save_begin(s, path, !s->options.allow_nan);
   return status ? status : session_save_end(s, path);
 }
 

@@ -155,6 +155,7 @@ static enum dgc_status load(struct dgc_session *s, struct checkpoint *c, const c
   diag_note(&s->diags, LOC_NONE, "%s: %d variable%s loaded", path, good, good == 1 ? " is" : "s are");
   say(s, path, "of another shape or type, and not loaded", &unfit);
   say(s, path, "the model has no variable of this name", &unused);
+  if (good && !c->checksum && unused.count) names_help(s, c, all, count);
   if (good) return DGC_OK;
   session_fail(s, DGC_MISMATCH, "%s: nothing in it fits a variable of model %s", path, s->model->name);
   names_help(s, c, all, count);

@@ -14,9 +14,15 @@ enum { MAX_NAMES_FILE = 16 << 20 };
 
 /* --- the file --- */
 
+/* What a line says: the model's name, and of which axis there each one is; rank 0: they stay. */
+struct name_line {
+  const char *name;
+  int rank, order[MAX_RANK];
+};
+
 struct renames {
   const struct source *source;
-  struct map new_names; /* by the old ones */
+  struct map lines; /* by the old names */
 };
 
 struct word {
@@ -45,6 +51,23 @@ static size_t without_comment(const char *line, size_t len) {
   return len;
 }
 
+/* Cuts "[1, 0]" off the end of a word. False: it is no order of axes. */
+static bool cut_order(struct word *w, struct name_line *to) {
+  const char *open = memchr(w->text, '[', w->len), *end = w->text + w->len, *at = open;
+  unsigned seen = 0;
+  if (!open) return true;
+  if (end[-1] != ']') return false;
+  for (; *at != ']'; to->rank++) {
+    struct word digit = trimmed(at + 1, strcspn(at + 1, ",]"));
+    if (digit.len != 1 || *digit.text < '0' || *digit.text >= '0' + MAX_RANK || to->rank == MAX_RANK)
+      return false;
+    seen |= 1U << (to->order[to->rank] = *digit.text - '0');
+    at = digit.text + 1 + strspn(digit.text + 1, " \t\r");
+  }
+  *w = trimmed(w->text, (size_t)(open - w->text));
+  return at + 1 == end && seen + 1 == 1U << to->rank;
+}
+
 static enum dgc_status read_line(struct dgc_session *s, struct renames *r, const char *line, size_t len) {
   uint32_t begin = (uint32_t)(line - r->source->text);
   struct loc loc = {r->source, begin, begin + (uint32_t)len};
@@ -53,14 +76,21 @@ static enum dgc_status read_line(struct dgc_session *s, struct renames *r, const
   const char *equals = memchr(w.text, '=', w.len);
   size_t left = equals ? (size_t)(equals - w.text) : w.len;
   struct word old = trimmed(w.text, left), new = {0};
+  struct name_line *to = arena_new(s->call, struct name_line);
   if (equals) new = trimmed(equals + 1, w.len - left - 1);
+  if (!cut_order(&new, to)) {
+    diag_error(&s->diags, loc,
+               "an order of axes has each of 0, 1, ... once, as [1, 0], which transposes a matrix");
+    return DGC_INPUT;
+  }
   if (!is_name(old) || !is_name(new)) {
     diag_error(&s->diags, loc, "a line says `old = new`, the name in the checkpoint and that of the model");
     return DGC_INPUT;
   }
   const char *name = arena_strndup(s->call, old.text, old.len);
-  if (!map_get(&r->new_names, name)) {
-    map_put(&r->new_names, name, arena_strndup(s->call, new.text, new.len));
+  if (!map_get(&r->lines, name)) {
+    to->name = arena_strndup(s->call, new.text, new.len);
+    map_put(&r->lines, name, to);
     return DGC_OK;
   }
   diag_error(&s->diags, loc, "`%s` is renamed twice", name);
@@ -70,7 +100,7 @@ static enum dgc_status read_line(struct dgc_session *s, struct renames *r, const
 static enum dgc_status read_renames(struct dgc_session *s, const char *path, struct renames *r) {
   r->source = source_read(s->call, path, MAX_NAMES_FILE, &s->diags);
   if (!r->source) return session_unread(s);
-  r->new_names = map_make(s->call);
+  r->lines = map_make(s->call);
   enum dgc_status status = DGC_OK;
   const char *at = r->source->text, *end = at + r->source->len;
   while (at < end) {
@@ -91,14 +121,80 @@ static const char *own_name(const char *name) {
   return slash ? slash + 1 : name;
 }
 
-static const char *renamed(struct dgc_session *s, const struct renames *r, const char *name) {
+/* The new name; *line: what says it, or NULL. */
+static const char *renamed(struct dgc_session *s, const struct renames *r, const char *name,
+                           const struct name_line **line) {
   const char *own = own_name(name);
   for (size_t len = strlen(own); len > 0; len--) {
     if (own[len] && own[len] != '.') continue;
-    const char *new = map_getn(&r->new_names, own, len);
-    if (new) return arena_printf(s->call, "%.*s%s%s", (int)(own - name), name, new, own + len);
+    *line = map_getn(&r->lines, own, len);
+    if (*line) return arena_printf(s->call, "%.*s%s%s", (int)(own - name), name, (*line)->name, own + len);
   }
   return name;
+}
+
+/* Axis i of the new tensor is axis order[i] of the old one, as numpy's transpose has it. */
+static void permute(struct dgc_session *s, struct checkpoint_entry *e, const int *order) {
+  struct type to = e->type;
+  int64_t step[MAX_RANK], at[MAX_RANK] = {0}, count = type_count(&e->type), from = 0;
+  size_t size = (size_t)dtype_size((enum dtype)e->type.dtype);
+  char *data = arena_alloc(s->call, (size_t)count * size + 1);
+  for (int i = 0; i < to.rank; i++) {
+    to.dim[i] = e->type.dim[order[i]], step[i] = 1;
+    for (int k = order[i] + 1; k < to.rank; k++) step[i] *= e->type.dim[k];
+  }
+  for (int64_t n = 0; n < count; n++) {
+    memcpy(data + (size_t)n * size, (const char *)e->data + (size_t)from * size, size);
+    int i = to.rank - 1;
+    for (; i >= 0 && ++at[i] == to.dim[i]; i--) from -= (to.dim[i] - 1) * step[i], at[i] = 0;
+    if (i >= 0) from += step[i];
+  }
+  e->data = data;
+  e->type = to;
+}
+
+static const char *last_part(const char *name) {
+  const char *dot = strrchr(name, '.');
+  return dot ? dot + 1 : name;
+}
+
+/* PyTorch's Linear and Conv have weights [out, in, spatial...], kernels are [spatial..., in, out]. */
+static bool has_torch_order(const struct checkpoint *c, const char *old, const char *new, int rank) {
+  return !c->checksum && rank >= 2 && strcmp(last_part(old), "weight") == 0 &&
+         strcmp(last_part(new), "kernel") == 0;
+}
+
+static void torch_order(int rank, int *order) {
+  for (int i = 0; i < rank - 2; i++) order[i] = i + 2;
+  order[rank - 2] = 1, order[rank - 1] = 0;
+}
+
+static const char *order_text(struct dgc_session *s, int rank, const int *order) {
+  struct str text = str_make(s->call);
+  for (int i = 0; i < rank; i++) str_printf(&text, "%s%d", i ? ", " : "[", order[i]);
+  str_printf(&text, "]");
+  return text.data;
+}
+
+static enum dgc_status reorder(struct dgc_session *s, struct checkpoint *c, struct checkpoint_entry *e,
+                               const char *new, const struct name_line *line, const char *path) {
+  int order[MAX_RANK], same[MAX_RANK], rank = e->type.rank;
+  if (line->rank && line->rank != rank)
+    return session_fail(s, DGC_MISMATCH, "%s: %s has %d ax%s, and %s orders %d", path, e->name, rank,
+                        rank == 1 ? "is" : "es", s->options.names, line->rank);
+  if (line->rank) {
+    permute(s, e, line->order);
+  } else if (has_torch_order(c, e->name, new, rank)) {
+    diag_warning(&s->diags, LOC_NONE,
+                 "%s: %s becomes %s as it lies, and PyTorch has the axes of weights in another order", path,
+                 e->name, new);
+    torch_order(rank, order);
+    for (int i = 0; i < rank; i++) same[i] = i;
+    diag_help(&s->diags, LOC_NONE,
+              "write `%s = %s %s` in %s if it is of PyTorch's Linear or Conv, and %s if it lies as here",
+              e->name, new, order_text(s, rank, order), s->options.names, order_text(s, rank, same));
+  }
+  return DGC_OK;
 }
 
 enum dgc_status names_apply(struct dgc_session *s, struct checkpoint *c, const char *path) {
@@ -108,11 +204,14 @@ enum dgc_status names_apply(struct dgc_session *s, struct checkpoint *c, const c
   if (status) return status;
   struct map taken = map_make(s->call); /* old names by the new ones */
   for (int i = 0; i < c->count; i++) {
-    const char *old = c->entries[i].name, *new = renamed(s, &r, old);
+    const struct name_line *line = NULL;
+    const char *old = c->entries[i].name, *new = renamed(s, &r, old, &line);
     const char *other = map_put(&taken, new, (void *)(uintptr_t)old);
     if (other)
       return session_fail(s, DGC_MISMATCH, "%s: both %s and %s would be %s by %s", path, other, old, new,
                           s->options.names);
+    if (line) status = reorder(s, c, &c->entries[i], new, line, path);
+    if (status) return status;
     c->entries[i].name = new;
   }
   return DGC_OK;
@@ -132,9 +231,17 @@ static void cut_common(const char *a, size_t *na, const char *b, size_t *nb) {
   }
 }
 
-static bool same_end(const char *a, const char *b) {
-  const char *x = strrchr(a, '.'), *y = strrchr(b, '.');
-  return strcmp(x ? x : a, y ? y : b) == 0;
+/* What layers of PyTorch call theirs, and layers here. */
+static bool same_end(const char *file, const char *model) {
+  static const char *const torch[][2] = {{"weight", "kernel"},
+                                         {"weight", "scale"},
+                                         {"weight", "table"},
+                                         {"running_mean", "moving_mean"},
+                                         {"running_var", "moving_variance"}};
+  const char *x = last_part(file), *y = last_part(model);
+  for (size_t i = 0; i < sizeof torch / sizeof *torch; i++)
+    if (strcmp(x, torch[i][0]) == 0 && strcmp(y, torch[i][1]) == 0) return true;
+  return strcmp(x, y) == 0;
 }
 
 struct help {
@@ -144,18 +251,46 @@ struct help {
   struct map lines;
 };
 
-/* What the file may call v: of the same type, and with the same end, or else the only one of its type. */
+/* The part before the last. */
+static struct word before_last(const char *name) {
+  const char *end = last_part(name), *begin = end > name ? --end : end;
+  while (begin > name && begin[-1] != '.') begin--;
+  return (struct word){begin, (size_t)(end - begin)};
+}
+
+static bool same_layer(const char *a, const char *b) {
+  struct word x = before_last(a), y = before_last(b);
+  return x.len == y.len && memcmp(x.text, y.text, x.len) == 0;
+}
+
+/* Whether the tensor may be v, and in which order of its axes: "" as it lies. */
+static bool may_be(const struct help *h, const struct checkpoint_entry *e, const struct model_variable *v,
+                   const char **order) {
+  struct type t = e->type;
+  int axes[MAX_RANK];
+  *order = "";
+  if (has_torch_order(h->c, e->name, v->name, t.rank)) {
+    torch_order(t.rank, axes);
+    for (int i = 0; i < t.rank; i++) t.dim[i] = e->type.dim[axes[i]];
+    *order = arena_printf(h->s->call, " %s", order_text(h->s, t.rank, axes));
+  }
+  return type_equal(&t, &v->type);
+}
+
+/* What the file may call v: of its type, and with the same end, of a layer of the same name if there is one, or else
+ * the only one of its type. */
 static const struct checkpoint_entry *called(const struct help *h, const struct model_variable *v,
-                                             bool by_end) {
+                                             bool by_end, const char **order) {
   const struct checkpoint_entry *found = NULL;
+  const char *text;
   for (int k = 0; k < h->c->count; k++) {
     const struct checkpoint_entry *e = &h->c->entries[k];
-    if (map_get(&h->known, e->name) || !type_equal(&e->type, &v->type) || own_name(e->name) != e->name)
-      continue;
+    if (map_get(&h->known, e->name) || own_name(e->name) != e->name || !may_be(h, e, v, &text)) continue;
     if (by_end && !same_end(e->name, v->name)) continue;
-    if (by_end) return e;
-    if (found) return NULL;
-    found = e;
+    bool same = by_end && same_layer(e->name, v->name);
+    if (found && !by_end) return NULL;
+    if (!found || same) found = e, *order = text;
+    if (same) break;
   }
   return found;
 }
@@ -164,13 +299,15 @@ static void add_lines(struct help *h, const struct model_variable *all, int coun
   for (int i = 0; i < count; i++) {
     const struct model_variable *v = &all[i];
     if (checkpoint_find(h->c, v->name) || map_get(&h->known, v->name) == v) continue;
-    const struct checkpoint_entry *e = called(h, v, by_end);
+    const char *order = "";
+    const struct checkpoint_entry *e = called(h, v, by_end, &order);
     if (!e) continue;
     size_t old = strlen(e->name), new = strlen(v->name);
-    cut_common(e->name, &old, v->name, &new);
+    if (h->c->checksum) cut_common(e->name, &old, v->name, &new);
     map_put(&h->known, e->name, h);
     map_put(&h->known, v->name, (void *)(uintptr_t)v);
-    map_put(&h->lines, arena_printf(h->s->call, "%.*s = %.*s", (int)old, e->name, (int)new, v->name), h);
+    map_put(&h->lines, arena_printf(h->s->call, "%.*s = %.*s%s", (int)old, e->name, (int)new, v->name, order),
+            h);
   }
 }
 

@@ -104,9 +104,13 @@ static enum dgc_status no_number(struct training *t, const struct loaded *l, int
   else
     diag_help(&s->diags, LOC_NONE, "nothing has been saved; --allow-nan goes on all the same");
   if (t->data) dataset_help_odd(t->data, isnan(value), &s->diags);
-  diag_help(&s->diags, LOC_NONE,
-            "where its data are numbers (--dump-batch %lld writes what the step reads), try a smaller rate",
-            (long long)step);
+  diag_help(
+      &s->diags, LOC_NONE,
+      step == 1
+          ? "no step came before it, so no rate is too large: look at its data (--dump-batch %lld writes "
+            "them), at first values, and at labels that the model computes, which may be no class"
+          : "where its data are numbers (--dump-batch %lld writes what the step reads), try a smaller rate",
+      (long long)step);
   return DGC_MISMATCH;
 }
 

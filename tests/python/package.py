@@ -254,6 +254,22 @@ def test_refused_rows():
     check(equal(weights(fresh), weights(other)), "what was refused stays")
 
 
+def test_not_finite(folder):
+    """What a step has left without numbers is saved where that is asked for, and the file stays good elsewhere."""
+    m = model()
+    m.train(data, epochs=1)
+    m.save(folder / "good.safetensors")
+    good = (folder / "good.safetensors").read_bytes()
+    refused(dgc.MismatchError, "not a number", m.train, {"image": image * np.float32("nan"), "label": label}, epochs=2)
+    refused(dgc.MismatchError, "no finite number", m.save, folder / "good.safetensors")
+    check((folder / "good.safetensors").read_bytes() == good, "the file is another")
+    m.set(allow_nan=True)
+    m.save(folder / "odd.safetensors")
+    m.restore(folder / "good.safetensors")
+    m.set(allow_nan=False)
+    m.save(folder / "again.safetensors")
+
+
 def test_options(root):
     """Every option of the command line is one here, or is said to be none, with what to do; and what others call options."""
     own = re.search(r"own_options\[\] = \{(.*?)\n\};", (root / "tools" / "cli_options.c").read_text(), re.S)[1]
@@ -394,6 +410,7 @@ test_predictions(folder)
 test_training(folder)
 test_evaluating(folder)
 test_refused_rows()
+test_not_finite(folder)
 test_options(root)
 test_signals()
 test_refusals(folder)

@@ -210,7 +210,7 @@ cp a.safetensors kept
 high='--set rate=3e38'
 y=far
 expect 4 'a rate that is too high' line $high --steps 1 --checkpoint a.safetensors
-shows err 'error: variable a holds what is no finite number after step 1: the training ends'
+shows err 'error: variable a holds what is no finite number after step 1: it is not saved'
 shows err 'help: a.safetensors is as it was before; --allow-nan saves all the same'
 same a.safetensors kept
 expect 4 'a rate that is too high, found by the loss' line $high --checkpoint a.safetensors
@@ -227,6 +227,20 @@ MODEL
 expect 4 'a rate that is too high for f64' "$dgc" train wide.dsl --data x=far.npy --batch 2 --steps 1 --checkpoint f64.safetensors
 shows err 'variable a holds what is no finite number after step 1'
 [ ! -e f64.safetensors ] && pass || fail 'what is no number was saved'
+# Before a first step nothing is wrong with the rate.
+cat >label.dsl <<'MODEL'
+use nn
+model label() {
+  input x : f32[B, 2]
+  input y : i32[B]
+  train mean(softmax_cross_entropy(nn.dense(x, 3), select(y == 255, 0, y))) with sgd(rate = 1e-9)
+}
+MODEL
+printf 'a,b,y\n1,2,-100\n2,3,1\n' >label.csv
+expect 4 'a label that is computed, and no class' "$dgc" train label.dsl --data x=label.csv:1-2 --data y=label.csv:y --batch 2
+shows err 'error: the loss is not a number at step 1: the training ends'
+shows err 'labels that the model computes, which may be no class'
+grep -q 'smaller rate' err && fail 'no rate has been used' || pass
 # Looking at it is no error.
 expect 0 'eval' "$dgc" eval line.dsl --data x=good.npy --data y=good.npy --checkpoint a.safetensors
 shows out 'nan'

@@ -71,6 +71,75 @@ shows err 'would be h.bias by wrong'
 expect 1 'no names' run "$predict" new.dsl --checkpoint old.safetensors --names none
 shows err "'none': No such file or directory"
 
+# What PyTorch writes: weights of Linear and Conv with their axes in another order, other names, and no texts. The lines that
+# the help proposes read it; square weights that are taken as they lie are warned of.
+cat >net.dsl <<'MODEL'
+use nn
+model net {
+  input x : f32[B, 36]
+  input y : f32[B]
+  c = relu(nn.batch_norm(nn.conv2d(reshape(x, [B, 6, 6, 1]), 4, use_bias = false)))
+  f = nn.dense(mean(c, axis = [1, 2]), 4, activation = tanh)
+  train mean(square(sum(f, axis = 1) - y)) with sgd()
+  predict p = f
+}
+MODEL
+cat >torch.py <<'PROGRAM'
+import itertools, json, struct
+raw = open("net.safetensors", "rb").read()
+size = struct.unpack("<Q", raw[:8])[0]
+ends = {"scale": "weight", "shift": "bias", "moving_mean": "running_mean", "moving_variance": "running_var", "kernel": "weight"}
+header, data = {}, b""
+for name, t in sorted(json.loads(raw[8:8 + size]).items()):
+    if "." not in name:
+        continue
+    layer, end = name.rsplit(".", 1)
+    begin, shape = t["data_offsets"][0] + 8 + size, t["shape"]
+    values = struct.unpack_from("<%df" % ((t["data_offsets"][1] - t["data_offsets"][0]) // 4), raw, begin)
+    if end == "kernel":  # [spatial..., in, out] to [out, in, spatial...]
+        at = dict(zip(itertools.product(*map(range, shape)), values))
+        shape = [shape[-1], shape[-2]] + shape[:-2]
+        values = [at[p[2:] + (p[1], p[0])] for p in itertools.product(*map(range, shape))]
+    header["net." + layer + "." + ends.get(end, end)] = {
+        "dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * len(values)]}
+    data += struct.pack("<%df" % len(values), *values)
+text = json.dumps(header).encode()
+open("torch.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
+PROGRAM
+awk 'BEGIN { for (i = 0; i < 36; i++) printf "x%d,", i; print "y"; for (r = 0; r < 5; r++) {
+  for (i = 0; i < 36; i++) printf "%g,", ((r * 37 + i * 11) % 17) / 8 - 1; print r } }' >net.csv
+data='--data x=net.csv:1-36'
+expect 0 'net' "$dgc" train net.dsl $data --data y=net.csv:y --batch 5 --epochs 3 --quiet --checkpoint net.safetensors
+expect 0 'its words' "$dgc" predict net.dsl $data --quiet --checkpoint net.safetensors
+cp out expected
+python3 torch.py
+expect 4 'of other names' "$dgc" predict net.dsl $data --quiet --checkpoint torch.safetensors
+shows err '`net.f.weight = f.kernel [1, 0]`'
+grep -o '`net[^`]*`' err | tr -d '`' >names
+[ "$(wc -l <names)" = 7 ] && pass || fail "lines: $(cat names)"
+expect 0 'by the lines of the help' "$dgc" predict net.dsl $data --quiet --checkpoint torch.safetensors --names names
+cmp -s out expected && empty err || fail 'PyTorch has other numbers'
+expect 0 'first values' "$dgc" train net.dsl $data --data y=net.csv:y --batch 5 --epochs 1 --quiet --names names \
+  --init-from torch.safetensors
+shows err 'note: torch.safetensors: 7 variables are loaded'
+grep -v 'f.kernel' names >some
+echo 'net.f.weight = f.kernel' >>some
+expect 0 'as it lies' "$dgc" predict net.dsl $data --quiet --checkpoint torch.safetensors --names some
+shows err 'warning: torch.safetensors: net.f.weight becomes f.kernel as it lies'
+shows err 'write `net.f.weight = f.kernel [1, 0]` in some'
+cmp -s out expected && fail 'no other numbers' || pass
+sed -i 's/f.kernel$/f.kernel [0, 1]/' some
+expect 0 'as it lies, and said so' "$dgc" predict net.dsl $data --quiet --checkpoint torch.safetensors --names some
+empty err
+for order in '[1, 1]' '[1' '[]' '[0 1]' '[1, 0] x' '[8]' '[0, 1, 2, 3, 4, 5, 6, 7, 8]' '[1, 0'; do
+  echo "net.f.weight = f.kernel $order" >wrong
+  expect 1 "$order" "$dgc" predict net.dsl $data --quiet --checkpoint torch.safetensors --names wrong
+  shows err 'wrong:1:1: error: an order of axes has each of 0, 1, ... once'
+done
+echo 'net.f = f [1, 0]' >wrong
+expect 4 'another rank' "$dgc" predict net.dsl $data --quiet --checkpoint torch.safetensors --names wrong
+shows err 'net.f.bias has 1 axis, and wrong orders 2'
+
 # Two models of a file: the student calls the teacher's layer with the variables that the teacher has learned.
 cat >two.dsl <<'MODEL'
 use nn
