@@ -6,10 +6,13 @@
 #   predict y = select(random_bernoulli(type(x), 0.3), x, 0)
 function random_bernoulli(type, p = 0.5) { return random_uniform(type) < p }
 
-# -log(-log(U)) of an even U: the greatest of many (Gumbel 1935).
+# -log(-log(U)) of an even U: the greatest of many (Gumbel 1935). A U of 0 stands for what lies between it and the next number that is
+# drawn, and is half of that here: it would be infinite, and win whatever the logits are.
 #   input x : f32[B, 3]
 #   predict y = x + random_gumbel(type(x))
-function random_gumbel(type) { return -log(-log1p(-random_uniform(type))) }
+function random_gumbel(type) {
+  return -log(max(-log1p(-random_uniform(type)), 5.551115123125783e-17 if dtype(type) == f64 else 2.9802322387695312e-8))
+}
 
 # -log(U) of an even U, of the mean 1.
 #   input x : f32[B, 3]

@@ -52,7 +52,7 @@ shows err '--auto-shard data'
 expect 1 'workers with different numbers of rows' "$dgc" train log.dsl $workers --batch 3 --auto-shard off
 shows err 'of a batch of 3 worker 0 has 2 and worker 1 1'
 expect 2 'no such policy' "$dgc" train log.dsl --auto-shard some
-shows err "expected auto, file, data or off, not 'some'"
+shows err "expected data, file, auto or off, not 'some'"
 expect 1 'a missing file' "$dgc" train log.dsl --data x=one.csv:1,gone.csv:1
 shows err gone.csv
 cp all.csv one,two.csv
