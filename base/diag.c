@@ -18,7 +18,7 @@ enum {
 
 void diags_init(struct diags *d, struct arena *a) {
   *d = (struct diags){.arena = a, .max_errors = 20};
-  d->tail = &d->first;
+  d->tail = d->told = &d->first;
 }
 
 static void add(struct diags *d, enum severity severity, struct loc loc, const char *fmt, va_list ap) {
@@ -208,7 +208,7 @@ const char *diags_text(const struct diags *d, bool color) {
   const char *bold = color ? "\033[1m" : "", *green = color ? "\033[1;32m" : "";
   const char *plain = color ? "\033[0m" : "";
   struct str out = str_make(d->arena);
-  for (const struct diag *g = d->first; g; g = g->next) {
+  for (const struct diag *g = *d->told; g; g = g->next) {
     int line = 0, column = 0;
     if (g->loc.source) {
       source_position(g->loc.source, g->loc.begin, &line, &column);

@@ -56,10 +56,11 @@ struct diag {
 struct diags {
   struct arena *arena;
   struct diag *first, **tail;
-  int nerrors;    /* all errors seen */
-  int max_errors; /* further ones are counted, not kept (default 20) */
-  bool dropped;   /* inside an error past the limit: its notes are dropped too */
-  bool failure;   /* one of the errors is a failure */
+  struct diag **told; /* behind those that diags_text leaves out, as somebody has read them */
+  int nerrors;        /* all errors seen */
+  int max_errors;     /* further ones are counted, not kept (default 20) */
+  bool dropped;       /* inside an error past the limit: its notes are dropped too */
+  bool failure;       /* one of the errors is a failure */
 };
 
 void diags_init(struct diags *d, struct arena *a);
@@ -85,7 +86,7 @@ void source_position(const struct source *s, uint32_t offset, int *line, int *co
 struct loc loc_join(struct loc a, struct loc b);
 #define LOC_NONE ((struct loc){0})
 
-/* All diagnostics as text: source line, carets, ranges; long lines are cut around the caret and control
+/* All diagnostics behind `told` as text: source line, carets, ranges; long lines are cut around the caret and control
  * characters are shown as '.'. Colours only when asked. The result lives in the diagnostics' arena. */
 const char *diags_text(const struct diags *d, bool color);
 

@@ -61,8 +61,14 @@ DGC_API const char *dgc_build(void);
 DGC_API struct dgc_session *dgc_create(void);
 /* NULL is allowed. */
 DGC_API void dgc_destroy(struct dgc_session *s);
-/* Errors, warnings and notes of the last call, each with its place and source line; "" if there were none. */
+/* Errors, warnings and notes of the last call, each with its place and source line; "" if there were none. What a
+ * function of dgc_on_message has been given is not among them. */
 DGC_API const char *dgc_message(const struct dgc_session *s);
+/* Called by dgc_train with what dgc_message would say at its end, as soon as that is known: before the first step, and
+ * then behind the step in which it arose. The text lives until the function returns, which must not call the session.
+ * NULL: all of it is said at the end. */
+typedef void dgc_message_fn(void *user, const char *text);
+DGC_API void dgc_on_message(struct dgc_session *s, dgc_message_fn *fn, void *user);
 
 /* The same one by one, until the next call: false behind the last. */
 struct dgc_diagnostic {

@@ -53,6 +53,11 @@ void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user) {
   s->handlers.pass_user = user;
 }
 
+void dgc_on_message(struct dgc_session *s, dgc_message_fn *fn, void *user) {
+  s->handlers.message = fn;
+  s->handlers.message_user = user;
+}
+
 void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user) {
   s->handlers.progress = fn;
   s->handlers.progress_user = user;

@@ -72,6 +72,13 @@ enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_stat
   return status;
 }
 
+void session_tell(struct dgc_session *s) {
+  if (!s->handlers.message || !*s->diags.told) return;
+  const char *text = diags_text(&s->diags, s->options.color);
+  s->diags.told = s->diags.tail;
+  s->handlers.message(s->handlers.message_user, text);
+}
+
 enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c) {
   transport_fail();
   leave(s, c);

@@ -166,6 +166,8 @@ struct plan_run;
 
 /* What the caller has asked to be told (dgc.c). */
 struct handlers {
+  dgc_message_fn *message;
+  void *message_user;
   dgc_pass_fn *pass;
   void *pass_user;
   dgc_progress_fn *progress;
@@ -283,6 +285,8 @@ struct call {
  * call is refused, except from the handler of progress. */
 bool session_begin(struct dgc_session *s, struct call *c);
 enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status);
+/* Gives the handler of messages what the present call has said since it was given something last. */
+void session_tell(struct dgc_session *s);
 enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c);
 /* Of a struct that begins with its size, as its caller has it: whether the library can fill it in; and fills it in with
  * what it knows, which is `size` bytes at `whole`, and zeros. */

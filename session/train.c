@@ -286,6 +286,7 @@ static enum dgc_status end_batches(struct training *t, const struct batch *b) {
   if (!status) status = evaluate_if_due(t);
   bool ends = !b->last && (session_impatient(s) || goal_is_reached(&t->goal, &s->position));
   if (!status && ends) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
+  if (!status) session_tell(s);
   if (!status) status = report(t, b, ends);
   t->told = ends;
   forget_evaluation(t);
@@ -495,6 +496,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!t->loader) return session_unread(s);
   status = session_check_batches(s, &t->goal, t->data->rows, t->loader);
   if (!status) say_done(t);
+  if (!status) session_tell(s);
   tasks_begin(s);
   t->losses = losses_begin(s);
   forget_evaluation(t);

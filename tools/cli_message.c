@@ -19,6 +19,11 @@ static void put_message(const struct cli *c, const char *message) {
   if (!c->process) fputs(message, stderr);
 }
 
+void cli_message(void *user, const char *text) {
+  cli_clear_bar();
+  put_message(user, text);
+}
+
 int cli_status(struct cli *c, enum dgc_status status) {
   const char *message = dgc_message(c->session);
   bool fails = status && status != DGC_STOPPED;

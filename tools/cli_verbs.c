@@ -254,6 +254,7 @@ static int train_model(struct cli *c) {
   cli_log_run(c);
   cli_events_run(c);
   dgc_on_progress(c->session, cli_progress, c);
+  if (!c->process) dgc_on_message(c->session, cli_message, c);
   signal(SIGPIPE, SIG_IGN); /* who reads the progress may go: the training stays */
   code = cli_status(c, dgc_train(c->session));
   cli_training(NULL);

@@ -2,17 +2,19 @@
 """The bar of a training in a terminal: it fits on one row, whatever the width and however it changes; elsewhere there are lines."""
 
 import fcntl
+import json
 import os
 import pty
 import re
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from checks import check, dgc, finish, model
+from checks import check, dgc, finish, model, samples
 
 SECONDS = 300  # of a machine that stands still
 
@@ -91,6 +93,29 @@ for columns, has, lacks in ((120, ["#", "examples/s", "to go"], []), (80, ["exam
         bars = t.wait_for(2)
         check(bars and all(50 < len(b) < 100 for b in bars), "wider: %r" % bars)
     t.end()
+
+# What there is to warn of is said while it trains, above the first bar and once; a process that is killed has said it.
+data = os.path.join(samples, "data", "train-")
+overlap = ["--rows", "0:256", "--eval-rows", "128:384", "--eval-data", "image=%simages.idx" % data,
+           "--eval-data", "label=%slabels.idx" % data]
+for term, first in (("xterm", b"\repoch 1/"), ("dumb", b"epoch 1/")):
+    t = Terminal(80, *overlap, "--log-every", "1", term=term)
+    while b"epoch 2/" not in t.read_all and t.read():
+        pass
+    os.kill(t.process, signal.SIGKILL)
+    os.waitpid(t.process, 0)
+    os.close(t.master)
+    said = b"warning: rows 128:256, which are evaluated on, are trained on, too\r\nhelp: --rows 0:128 leaves them out\r\n"
+    before = t.read_all.partition(first)[0]
+    check(t.read_all.count(said) == 1 and said in before, "%s: a warning comes late: %r" % (term, t.read_all[:600]))
+    check(b"\x1b" not in before, "%s: a bar before the warning: %r" % (term, before))
+
+# With --json, too; the object at the end has it all the same, and the text does not come twice.
+done = subprocess.run([dgc, "train", model, *overlap, "--steps", "2", "--json"], capture_output=True, text=True)
+check(done.stderr.count("are trained on, too\n") == 1, "--json: %r" % done.stderr)
+check(done.stderr.find("are trained on, too") < done.stderr.find("epoch 1"), "--json: the warning comes late: %r" % done.stderr)
+diagnostics = json.loads(done.stdout).get("diagnostics", [])
+check([d["message"] for d in diagnostics if "trained on, too" in d["message"]] and len(diagnostics) == 1, "--json: %r" % done.stdout)
 
 # Where a training ends with a step, that is what the bar counts up to.
 t = Terminal(80, "--steps", "100000")

@@ -19,12 +19,22 @@
 struct listener {
   struct dgc_session *s;
   const char *path;
-  int epochs;
+  int epochs, told;
   double error;
 };
 
 /* Looks at the model after each epoch, keeps it, and then tries what would pull the rug out. */
 static const char x_path[] = "x.npy", y_path[] = "y.npy";
+
+static const char warned[] = "warning: rows 0:7, which are evaluated on, are trained on, too\n";
+
+/* Before the first step, and what there is no more of at the end. */
+static void hear(void *user, const char *text) {
+  struct listener *l = user;
+  assert_string_equal(text, warned);
+  assert_int_equal(l->epochs, 0);
+  l->told++;
+}
 
 static bool listen(void *user, const struct dgc_progress *p) {
   struct listener *l = user;
@@ -65,8 +75,12 @@ static void calls_from_progress(void **state) {
       assert_int_equal(dgc_set(s, i ? "eval-data" : "data", option), DGC_OK);
     }
     if (listens) dgc_on_progress(s, listen, &l);
+    if (listens) dgc_on_message(s, hear, &l);
     assert_int_equal(dgc_train(s), DGC_OK);
-    assert_string_equal(dgc_message(s), "warning: rows 0:7, which are evaluated on, are trained on, too\n");
+    struct dgc_diagnostic d = {.size = sizeof d};
+    assert_int_equal(l.told, listens);
+    assert_string_equal(dgc_message(s), listens ? "" : warned);
+    assert_true(dgc_diagnostic(s, 0, &d) && strcmp(d.severity, "warning") == 0);
     assert_int_equal(dgc_read(s, "h.kernel", listens ? kernel : saved, sizeof kernel), DGC_OK);
     if (listens) {
       assert_int_equal(l.epochs, 3);
