@@ -78,7 +78,7 @@ static enum dgc_status read_line(struct dgc_session *s, struct renames *r, const
   struct word old = trimmed(w.text, left), new = {0};
   struct name_line *to = arena_new(s->call, struct name_line);
   if (equals) new = trimmed(equals + 1, w.len - left - 1);
-  if (!cut_order(&new, to)) {
+  if (new.len && !cut_order(&new, to)) {
     diag_error(&s->diags, loc,
                "an order of axes has each of 0, 1, ... once, as [1, 0], which transposes a matrix");
     return DGC_INPUT;
