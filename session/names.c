@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "runtime/checkpoint.h"
+#include "runtime/data/strided.h"
 #include "runtime/model_variable.h"
 
 #include <string.h>
@@ -136,19 +137,13 @@ static const char *renamed(struct dgc_session *s, const struct renames *r, const
 /* Axis i of the new tensor is axis order[i] of the old one, as numpy's transpose has it. */
 static void permute(struct dgc_session *s, struct checkpoint_entry *e, const int *order) {
   struct type to = e->type;
-  int64_t step[MAX_RANK], at[MAX_RANK] = {0}, count = type_count(&e->type), from = 0;
-  size_t size = (size_t)dtype_size((enum dtype)e->type.dtype);
-  char *data = arena_alloc(s->call, (size_t)count * size + 1);
+  int64_t stride[MAX_RANK];
+  void *data = arena_alloc(s->call, (size_t)type_bytes(&e->type) + 1);
   for (int i = 0; i < to.rank; i++) {
-    to.dim[i] = e->type.dim[order[i]], step[i] = 1;
-    for (int k = order[i] + 1; k < to.rank; k++) step[i] *= e->type.dim[k];
+    to.dim[i] = e->type.dim[order[i]], stride[i] = 1;
+    for (int k = order[i] + 1; k < to.rank; k++) stride[i] *= e->type.dim[k];
   }
-  for (int64_t n = 0; n < count; n++) {
-    memcpy(data + (size_t)n * size, (const char *)e->data + (size_t)from * size, size);
-    int i = to.rank - 1;
-    for (; i >= 0 && ++at[i] == to.dim[i]; i--) from -= (to.dim[i] - 1) * step[i], at[i] = 0;
-    if (i >= 0) from += step[i];
-  }
+  copy_strided(data, e->data, (size_t)dtype_size((enum dtype)to.dtype), to.rank, to.dim, stride);
   e->data = data;
   e->type = to;
 }
@@ -235,6 +230,7 @@ static void cut_common(const char *a, size_t *na, const char *b, size_t *nb) {
 static bool same_end(const char *file, const char *model) {
   static const char *const torch[][2] = {{"weight", "kernel"},
                                          {"weight", "scale"},
+                                         {"bias", "shift"},
                                          {"weight", "table"},
                                          {"running_mean", "moving_mean"},
                                          {"running_var", "moving_variance"}};
@@ -320,7 +316,7 @@ static bool all_are_called(const struct help *h, const struct model_variable *al
 
 void names_help(struct dgc_session *s, const struct checkpoint *c, const struct model_variable *all,
                 int count) {
-  enum { SHOWN = 8 };
+  enum { SHOWN = 24 };
   struct help h = {s, c, map_make(s->call), map_make(s->call)};
   for (int i = 0; i < count; i++) map_put(&h.known, all[i].name, &h);
   add_lines(&h, all, count, true);

@@ -3,6 +3,7 @@
 #include "runtime/data/stored.h"
 
 #include "runtime/data/half.h"
+#include "runtime/data/strided.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,23 +67,6 @@ static void widen(enum stored_kind kind, void *out, const uint8_t *in, int64_t c
   }
 }
 
-/* From columns first to rows first: the places of the result one by one, and where each was. */
-static void transpose(uint8_t *out, const uint8_t *in, int size, int rank, const int64_t *dims,
-                      int64_t count) {
-  int64_t stride[MAX_RANK], index[MAX_RANK] = {0}, from = 0, step = 1;
-  for (int i = 0; i < rank; step *= dims[i++]) stride[i] = step;
-  for (int64_t i = 0; i < count; i++) {
-    memcpy(out + i * size, in + from * size, (size_t)size);
-    int axis = rank - 1;
-    for (; axis > 0 && index[axis] == dims[axis] - 1; axis--) {
-      from -= index[axis] * stride[axis];
-      index[axis] = 0;
-    }
-    index[axis]++;
-    from += stride[axis];
-  }
-}
-
 /* The bytes become memory of the reader's own, in place of what it had. */
 static bool own(struct reader *r, struct content *made, int64_t bytes) {
   return content_alloc(made, bytes, r->path, r->loc, r->diags);
@@ -127,7 +111,9 @@ static bool change_axes(struct reader *r, enum dtype dtype, int rank, const int6
   struct content made;
   int size = dtype_size(dtype);
   if (!own(r, &made, count * size)) return false;
-  transpose(made.map, r->own.bytes, size, rank, dims, count);
+  int64_t stride[MAX_RANK], step = 1; /* the first axis is the fastest there */
+  for (int i = 0; i < rank; step *= dims[i++]) stride[i] = step;
+  copy_strided(made.map, r->own.bytes, (size_t)size, rank, dims, stride);
   replace(r, &made);
   return true;
 }
