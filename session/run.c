@@ -152,15 +152,29 @@ static enum dgc_status settle_nccl(struct dgc_session *s) {
   return DGC_OK;
 }
 
-/* Hosts are for processes, which somebody has to start; numbered tasks are one process by what is said of them. */
-static enum dgc_status refuse_hosts(struct dgc_session *s) {
+/* One task of several, in a process that would be all of them. */
+static enum dgc_status refuse_task(struct dgc_session *s, const struct cluster *c, int tasks) {
+  session_fail(s, DGC_USAGE, "%s: %s is one of %d tasks, and this is the only process", c->task_from, c->task,
+               tasks);
+  diag_help(&s->diags, LOC_NONE,
+            "start all of them by mpirun -n %d or dgc launch -n %d, or leave out --task: then this process "
+            "runs all of them",
+            tasks, tasks);
+  return DGC_USAGE;
+}
+
+/* Hosts are for processes, which somebody has to start; numbered tasks are one process by what is said of them, unless
+ * that says which of them this one is. */
+static enum dgc_status refuse_alone(struct dgc_session *s) {
   struct cluster c;
   enum dgc_status status = session_cluster(s, &c);
-  const char *numbered = !status && c.spec ? cluster_numbered(s->call, c.spec, &s->diags) : NULL;
-  if (status || !numbered) return status;
-  /* TF_CONFIG of a machine alone, as launchers write it for a cluster of one. */
+  if (status || !c.spec) return status;
+  const char *numbered = cluster_numbered(s->call, c.spec, &s->diags);
   int *of = arena_new_array(s->call, (size_t)s->target.ndevices, int);
-  if (!s->options.cluster && target_processes(&s->target, of) == 1) return DGC_OK;
+  int tasks = target_processes(&s->target, of);
+  if (!numbered) return c.task && tasks > 1 ? refuse_task(s, &c, tasks) : DGC_OK;
+  /* TF_CONFIG of a machine alone, as launchers write it for a cluster of one. */
+  if (!s->options.cluster && tasks == 1) return DGC_OK;
   session_fail(s, DGC_USAGE, "cluster: '%s' of %s names hosts, and this is the only process", c.spec, c.from);
   diag_help(
       &s->diags, LOC_NONE,
@@ -221,7 +235,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   if (s->store || status) return status;
   status = session_target(s);
   int rank;
-  if (!status && transport_launched(&rank) == 1) status = refuse_hosts(s);
+  if (!status && transport_launched(&rank) == 1) status = refuse_alone(s);
   if (!status) status = session_backend(s, &chosen);
   if (status) return status;
   if (s->engines && !same_devices(&s->engines->target, &s->target)) {
