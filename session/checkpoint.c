@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FORMAT "dgc-1"
 
@@ -149,13 +150,14 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
 }
 
 /* One status for all: what failed in one process has failed in all. */
-static enum dgc_status agreed(struct dgc_session *s, const char *path, enum dgc_status status) {
+static enum dgc_status agreed(struct dgc_session *s, const char *path, enum dgc_status status,
+                              enum dgc_status others) {
   unsigned char failed = status != DGC_OK;
   if (!s->transport) return status;
   if (!transport_any(s->transport, &failed)) return session_device_failed(s);
   if (!failed) return DGC_OK;
   transport_fail_together();
-  return status ? status : session_fail(s, DGC_RUNTIME, "the first process could not save %s", path);
+  return status ? status : session_fail(s, others, "the first process could not save %s", path);
 }
 
 enum dgc_status session_save_begin(struct dgc_session *s, const char *path, bool finite) {
@@ -165,7 +167,7 @@ enum dgc_status session_save_begin(struct dgc_session *s, const char *path, bool
   enum dgc_status status = copy_all(s, path, finite);
   checkpoint_writer_give(s->saving.writer, s->building);
   s->building = NULL;
-  return agreed(s, path, status);
+  return agreed(s, path, status, DGC_RUNTIME);
 }
 
 bool session_save_failed(const struct dgc_session *s) {
@@ -179,7 +181,7 @@ bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d)
 }
 
 enum dgc_status session_save_end(struct dgc_session *s, const char *path) {
-  return agreed(s, path, session_save_wait(s, path, &s->diags) ? DGC_OK : DGC_RUNTIME);
+  return agreed(s, path, session_save_wait(s, path, &s->diags) ? DGC_OK : DGC_RUNTIME, DGC_RUNTIME);
 }
 
 static enum dgc_status save(struct dgc_session *s, const char *path) {
@@ -292,6 +294,32 @@ enum dgc_status session_may_save(struct dgc_session *s) {
   if (!status) status = may_replace(s, o->keep_best, is_own_best);
   if (!status) parameters_say_left_out(s, o->checkpoint ? o->checkpoint : o->keep_best);
   return status;
+}
+
+static enum dgc_status claim(struct dgc_session *s, const char *path, struct file_claim *out) {
+  long holder = 0;
+  if (!path || claim_file(s->call, path, out, &holder)) return DGC_OK;
+  session_fail(s, DGC_USAGE, "%s is being written by another training: %s %ld", path,
+               holder == (long)getpid() ? "of a session of this process," : "process", holder);
+  diag_help(&s->diags, LOC_NONE, "name another file for this one, or wait until that one has ended");
+  return DGC_USAGE;
+}
+
+enum dgc_status session_claim(struct dgc_session *s) {
+  const struct options *o = &s->options;
+  enum dgc_status status = DGC_OK;
+  if (!o->checkpoint && !o->keep_best) return DGC_OK;
+  if (!s->transport || s->transport->rank == 0) {
+    status = claim(s, o->checkpoint, &s->saving.claims[0]);
+    if (!status) status = claim(s, o->keep_best, &s->saving.claims[1]);
+    if (!status) status = may_replace(s, o->checkpoint, NULL);
+    if (!status) status = may_replace(s, o->keep_best, is_own_best);
+  }
+  return agreed(s, o->checkpoint ? o->checkpoint : o->keep_best, status, DGC_USAGE);
+}
+
+void session_release(struct dgc_session *s) {
+  for (int i = 0; i < 2; i++) claim_end(&s->saving.claims[i]);
 }
 
 /* What a checkpoint changes before it is known to fit. */

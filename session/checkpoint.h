@@ -25,6 +25,10 @@ void checkpoint_print_texts(struct str *out, bool json, const struct checkpoint 
 /* Before the first step of a training: an error if the option checkpoint or keep-best cannot be written, or would
  * replace a file that the session has neither read nor written, nor the training that it goes on with. */
 enum dgc_status session_may_save(struct dgc_session *s);
+/* Once the processes have met: from here to session_release no other training writes these files; an error if one does
+ * already, or has since session_may_save. All processes have to call it. */
+enum dgc_status session_claim(struct dgc_session *s);
+void session_release(struct dgc_session *s);
 /* Before a training goes on, once: what starts anew, and what the file has that will not be saved again. */
 void session_say_left_out(struct dgc_session *s);
 

@@ -212,6 +212,7 @@ struct dgc_session *session_create(void) {
   struct arena *a = arena_create_guarded(&guards[0]);
   struct dgc_session *s = arena_new(a, struct dgc_session);
   s->saving.step = -1;
+  s->saving.claims[0].fd = s->saving.claims[1].fd = -1;
   s->best.step = s->best.evaluated = -1;
   s->arena = a;
   s->call = arena_create_guarded(&guards[1]);

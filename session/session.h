@@ -56,6 +56,7 @@
 #include "base/str.h"
 #include "include/dgc.h"
 #include "ir/graph/config.h"
+#include "runtime/data/claim.h"
 
 #include <setjmp.h>
 #include <stdatomic.h>
@@ -204,6 +205,7 @@ struct saving {
   struct checkpoint_writer *writer; /* NULL until something is saved */
   int64_t step;                     /* of what was saved last; -1: nothing was */
   struct list files;                /* those that hold what the session has, or had: by their real paths */
+  struct file_claim claims[2];      /* the files of the options checkpoint and keep-best, while it trains */
 };
 
 /* What the tasks did last (tasks.c). */

@@ -523,6 +523,7 @@ static void end_training(void *training) {
   loader_destroy(t->loader);
   dataset_close(t->data);
   dataset_close(t->test);
+  session_release(t->s);
 }
 
 static enum dgc_status refuse_evaluator(struct dgc_session *s) {
@@ -568,6 +569,7 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = open_early(&t);
   if (!status) status = session_foresee(s, ENTRY_TRAIN);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
+  if (!status) status = session_claim(s);
   if (!status) status = session_init_from(s);
   if (!status) session_say_left_out(s);
   if (!status && s->free) status = session_free_allowed(s);

@@ -101,6 +101,39 @@ expect 0 'a device' train --steps 2 --checkpoint /dev/null
 expect 0 'not there yet' train --steps 2 --resume --checkpoint new.safetensors
 shows err 'note: no new.safetensors yet'
 
+# Of several that are begun together on one file, one trains, and the others say which process does. Who reads is not
+# disturbed, and of who is killed nothing is left.
+"$dgc" train "$model" --rows 0:256 --quiet --epochs 1000000 --overwrite --checkpoint busy.safetensors >1.out 2>1.err &
+one=$!
+"$dgc" train "$model" --rows 0:256 --quiet --epochs 1000000 --overwrite --checkpoint busy.safetensors >2.out 2>2.err &
+two=$!
+while kill -0 $one 2>/dev/null && kill -0 $two 2>/dev/null; do sleep 0.1; done
+winner=$one loser=$two err=2.err
+kill -0 $one 2>/dev/null || winner=$two loser=$one err=1.err
+kill -0 $winner 2>/dev/null && pass || fail "neither trains: $(cat 1.err 2.err)"
+wait $loser
+[ $? = 2 ] && pass || fail "the other one: $(cat $err)"
+shows $err "error: busy.safetensors is being written by another training: process $winner"
+until [ -f busy.safetensors ] || ! kill -0 $winner 2>/dev/null; do sleep 0.1; done
+busy() {
+  what=$1
+  shift
+  expect 2 "$what" train --rows 0:256 --epochs 1 "$@"
+  shows err "is being written by another training: process $winner"
+}
+ln -s busy.safetensors busy.link
+busy 'going on from it' --resume --checkpoint busy.safetensors
+busy 'by a link' --overwrite --checkpoint ./busy.link
+busy 'its best' --eval-every 1 --overwrite --keep-best "$PWD/busy.safetensors"
+expect 0 'who evaluates' "$dgc" eval "$model" --rows 0:64 --checkpoint busy.safetensors
+expect 0 'who begins with it' train --steps 1 --init-from busy.safetensors --checkpoint beside.safetensors
+kill -0 $winner 2>/dev/null && pass || fail "it has ended: $(cat 1.err 2.err)"
+kill -KILL $winner
+wait $winner 2>/dev/null
+expect 0 'behind one that was killed' train --epochs 1 --resume --checkpoint busy.safetensors
+rm busy.safetensors busy.link beside.safetensors [12].out [12].err
+[ -z "$(find . -name 'busy*')" ] && pass || fail "there is $(find . -name 'busy*')"
+
 # What is done already is said, and only then.
 done_already() {
   text=$1

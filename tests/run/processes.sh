@@ -172,6 +172,24 @@ grep -q restart ended.err && fail 'what was asked to end is started anew' || pas
   shows err 'error: --task: the cluster (worker=2 of the launcher) has no task worker:2'
   expect 2 'TF_CONFIG of several, alone' env TF_CONFIG="$(tf worker 0)" "$dgc" train $(digits)
   shows err "cluster: 'worker=a:2222,b:2222;ps=c:1' of TF_CONFIG names hosts, and this is the only process"
+  for task in worker:0 worker:1; do
+    expect 2 "$task, alone" "$dgc" train $(digits) --cluster worker=2 --task $task --checkpoint alone.safetensors
+    shows err "error: --task: $task is one of 2 tasks, and this is the only process"
+    shows err 'help: start all of them by mpirun -n 2 or dgc launch -n 2, or leave out --task'
+  done
+  [ ! -f alone.safetensors ] && pass || fail 'a task alone has trained'
+  # The first process alone claims a file, and all end where it cannot.
+  long="$samples/digits.dsl --rows 0:512 --eval-rows 0:128 --batch 64 --towers 4 --quiet --epochs 1000000"
+  processes 2 "$dgc" train $long --overwrite --checkpoint busy.safetensors >busy.out 2>busy.err &
+  job=$!
+  until [ -f busy.safetensors ] || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
+  expect 2 'one beside two' "$dgc" train $(digits) --overwrite --checkpoint busy.safetensors
+  shows err 'error: busy.safetensors is being written by another training: process '
+  expect 2 'two beside two' processes 2 "$dgc" train $(digits) --overwrite --checkpoint busy.safetensors
+  shows err 'error: busy.safetensors is being written by another training: process '
+  kill -0 $job 2>/dev/null && pass || fail "it has ended: $(cat busy.err)"
+  kill -USR1 $job
+  wait $job
   expect 2 'TF_CONFIG that is none' env TF_CONFIG='{"cluster": {"worker": [1]}}' "$dgc" train $(digits)
   shows err 'TF_CONFIG is no cluster as TensorFlow writes it: see byte 24'
   for config in '' '{}' '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'; do
