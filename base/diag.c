@@ -12,8 +12,8 @@
 
 enum {
   MAX_MESSAGE = 600, /* bytes of a message that are shown */
-  MAX_COLUMNS = 100, /* of a source line that are shown */
-  LEAD = 40,         /* bytes kept in front of the caret of a cut line */
+  USUAL = 100,       /* columns of a source line that are shown where no screen is known, */
+  LEAST = 20,        /* and of one that is narrow */
 };
 
 void diags_init(struct diags *d, struct arena *a) {
@@ -152,8 +152,16 @@ static void put_message(struct str *out, const char *message) {
   if (shown < len) str_put(out, "...");
 }
 
-/* The line that `loc` begins in, and carets under the part of the range that lies on it. */
-static void put_source(struct str *out, struct loc loc, int line, const char *caret_color,
+/* Of a source line, beside its number and what says that it is cut. */
+static int columns_beside(int line, int screen) {
+  int number = line < 1000 ? 3 : snprintf(NULL, 0, "%d", line);
+  int left = screen - number - (int)strlen(" | ...");
+  return !screen ? USUAL : left < LEAST ? LEAST : left;
+}
+
+/* The line that `loc` begins in, and carets under the part of the range that lies on it. What is far to the right is
+ * shown with some of what is in front of it. */
+static void put_source(struct str *out, struct loc loc, int line, int most, const char *caret_color,
                        const char *plain) {
   const struct source *s = loc.source;
   size_t at = loc.begin < s->len ? loc.begin : s->len;
@@ -165,14 +173,14 @@ static void put_source(struct str *out, struct loc loc, int line, const char *ca
   size_t range_end = loc.end < end ? loc.end : end;
 
   size_t from = begin;
-  if (at - begin > 2 * LEAD) {
-    from = at - LEAD;
+  if (at - begin > (size_t)most * 4 / 5) {
+    from = at - (size_t)most * 2 / 5;
     while (from < at && ((unsigned char)s->text[from] & 0xc0) == 0x80) from++;
   }
   str_printf(out, "%3d | %s", line, from > begin ? "..." : "");
   int columns = from > begin ? 3 : 0, indent = 0, carets = 0;
   size_t p = from;
-  for (; p < end && columns < MAX_COLUMNS;) {
+  for (; p < end && columns < most;) {
     struct glyph g = glyph_at(s->text + p, end - p);
     size_t start = p;
     p += g.bytes;
@@ -196,7 +204,9 @@ static void put_source(struct str *out, struct loc loc, int line, const char *ca
   str_printf(out, "%s\n", plain);
 }
 
-const char *diags_text(const struct diags *d, bool color) {
+const char *diags_text(const struct diags *d, bool color) { return diags_text_on(d, color, 0); }
+
+const char *diags_text_on(const struct diags *d, bool color, int screen) {
   static const struct {
     const char *name, *color;
   } kinds[] = {
@@ -220,7 +230,8 @@ const char *diags_text(const struct diags *d, bool color) {
                bold);
     put_message(&out, g->message);
     str_printf(&out, "%s\n", plain);
-    if (g->loc.source && !g->loc.source->hidden) put_source(&out, g->loc, line, green, plain);
+    if (g->loc.source && !g->loc.source->hidden)
+      put_source(&out, g->loc, line, columns_beside(line, screen), green, plain);
   }
   int more = d->nerrors - d->max_errors;
   if (more > 0) str_printf(&out, "%d more %s not shown\n", more, more == 1 ? "error is" : "errors are");

@@ -89,6 +89,8 @@ struct loc loc_join(struct loc a, struct loc b);
 /* All diagnostics behind `told` as text: source line, carets, ranges; long lines are cut around the caret and control
  * characters are shown as '.'. Colours only when asked. The result lives in the diagnostics' arena. */
 const char *diags_text(const struct diags *d, bool color);
+/* The same for a screen of so many columns; 0: it is none. */
+const char *diags_text_on(const struct diags *d, bool color, int screen);
 
 /* Reads a whole file ("-" = standard input) into the arena. On failure: an error in `d`, NULL returned.
  * Files larger than `limit` bytes are refused. */

@@ -254,5 +254,8 @@ const struct option_row option_table[] = {
      .help = "roundtrip: print and read back the graph after each pass", .words = "roundtrip ",
      .check = check_word},
     {"color", TRAINING, FLAG, AT(color), NULL, .help = "colours in messages"},
+    {"columns", TRAINING, INTEGER, AT(columns), "N",
+     .help = "messages are for a screen of so many columns (default: 0, no screen: 100 of a source line)",
+     .max = 10000},
 };
 const int option_count = sizeof option_table / sizeof *option_table;

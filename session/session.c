@@ -66,7 +66,7 @@ static void leave(struct dgc_session *s, struct call *c) {
 }
 
 enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status) {
-  s->message = diags_text(&s->diags, s->options.color);
+  s->message = diags_text_on(&s->diags, s->options.color, (int)s->options.columns);
   if (status && status != DGC_STOPPED) transport_fail();
   leave(s, c);
   return status;
@@ -74,7 +74,7 @@ enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_stat
 
 void session_tell(struct dgc_session *s) {
   if (!s->handlers.message || !*s->diags.told) return;
-  const char *text = diags_text(&s->diags, s->options.color);
+  const char *text = diags_text_on(&s->diags, s->options.color, (int)s->options.columns);
   s->diags.told = s->diags.tail;
   s->handlers.message(s->handlers.message_user, text);
 }

@@ -89,7 +89,7 @@ struct options {
   const char *source_path; /* of verify */
   bool numeric;
   int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout, eval_timeout, patience,
-      dump_batch, memory_limit;
+      dump_batch, memory_limit, columns;
   bool overwrite, allow_nan, train_metrics, sums, verify_each, dump_passes, time_passes, no_origins,
       no_shuffle, tf32, color, profile;
   bool seed_given, epochs_given, steps_given;

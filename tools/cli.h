@@ -130,6 +130,8 @@ int cli_end(int code);
 /* cli_message.c */
 /* What a training has to say while it runs; of dgc_on_message, in the first process. */
 void cli_message(void *user, const char *text);
+/* How messages of the session look: colours, and the width of the terminal. */
+void cli_set_look(struct cli *c);
 /* What the session has to say goes to standard error; gives `status` back. */
 int cli_status(struct cli *c, enum dgc_status status);
 /* "error: ..." on standard error; gives DGC_USAGE back. */

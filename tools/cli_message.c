@@ -24,6 +24,13 @@ void cli_message(void *user, const char *text) {
   put_message(user, text);
 }
 
+void cli_set_look(struct cli *c) {
+  char columns[16];
+  snprintf(columns, sizeof columns, "%d", c->json ? 0 : cli_columns());
+  dgc_set(c->session, "color", c->color && !c->json ? "true" : "false");
+  dgc_set(c->session, "columns", columns);
+}
+
 int cli_status(struct cli *c, enum dgc_status status) {
   const char *message = dgc_message(c->session);
   bool fails = status && status != DGC_STOPPED;

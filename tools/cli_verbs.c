@@ -107,7 +107,7 @@ static int check_models(struct cli *c, const char *const *names, int count) {
     if (!one.session) return DGC_RUNTIME;
     int wrong = cli_parse(&one, c->argc, c->argv);
     if (!wrong) wrong = cli_use_files(&one);
-    dgc_set(one.session, "color", one.color && !one.json ? "true" : "false");
+    cli_set_look(&one);
     if (!wrong) wrong = cli_status(&one, dgc_set(one.session, "model", names[i]));
     if (!wrong) wrong = check_model(&one);
     if (!wrong && !c->json) printf("%s: model %s: ok\n", c->words[0], names[i]);

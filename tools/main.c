@@ -89,7 +89,7 @@ int cli_run(const struct verb *v, int argc, char **argv) {
   else if (!code && c.help)
     cli_print_help(v);
   else if (!code) {
-    dgc_set(c.session, "color", c.color && !c.json ? "true" : "false");
+    cli_set_look(&c);
     code = cli_use_files(&c);
     if (!code) code = v->run(&c);
   }

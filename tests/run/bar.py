@@ -144,4 +144,35 @@ for step in (100, 200):
     text = " ".join(line.strip() for line in lines)
     check(re.search(r"epoch 1/1000 +step %d/200 +loss [0-9.]+ +accuracy [0-9.]+ +[0-9.]+ examples/s +[0-9.]+ s" % step, text),
           "40 columns: step %d: %r" % (step, text))
+
+# What an error shows of its line fits, too; where it goes to no terminal it is always the same.
+with open("long.dsl", "w") as file:
+    file.write("model long {{\n  input x : f32[B]\n  predict y = {0} + unknown + {0}\n}}\n".format(" + ".join(["square(x)"] * 20)))
+
+
+def shown(columns):
+    """What `dgc check` says, on a terminal so wide; None: on none."""
+    if columns is None:
+        return subprocess.run([dgc, "check", "long.dsl"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "60"}).stderr
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([dgc, "check", "long.dsl", "--color", "never"], stderr=slave, env={**os.environ, "TERM": "xterm"})
+    os.close(slave)
+    text = b""
+    while select.select([master], [], [], SECONDS)[0]:
+        try:
+            text += os.read(master, 65536)
+        except OSError:
+            break
+    process.wait()
+    os.close(master)
+    return text.decode().replace("\r\n", "\n")
+
+
+for columns, least, most in ((None, 105, 112), (60, 55, 60), (80, 75, 80), (300, 200, 300)):
+    lines = shown(columns).splitlines()
+    row = next((i for i, line in enumerate(lines) if line.startswith("  3 | ")), None)
+    check(row is not None and least <= len(lines[row]) <= most, "%s columns: %r" % (columns, lines))
+    caret = lines[row + 1].index("^") if row is not None else 0
+    check(row is not None and lines[row][caret:].startswith("unknown"), "%s columns: %r" % (columns, lines))
 finish()

@@ -364,6 +364,29 @@ static void diag_long_line(void **state) {
   free(text);
 }
 
+/* On a screen each line is a row, wherever the caret is, which stands below its letter. */
+static void diag_on_screens(void **state) {
+  struct arena *a = *state;
+  enum { LONG = 300 };
+  char text[LONG + 1];
+  for (int i = 0; i < LONG; i++) text[i] = (char)('a' + i % 26);
+  text[LONG] = 0;
+  struct source *s = source_make(a, "s", text, LONG);
+  for (int screen = 0; screen <= 400; screen += screen == 0 ? 29 : screen == 29 ? 11 : 40)
+    for (uint32_t at = 0; at < LONG; at++) {
+      struct diags d;
+      diags_init(&d, a);
+      diag_error(&d, (struct loc){s, at, at + 5}, "here");
+      const char *line = strchr(diags_text_on(&d, false, screen), '\n') + 1, *end = strchr(line, '\n');
+      const char *caret = strchr(end, '^');
+      size_t widest = screen ? (size_t)screen : 6 + 3 + 100 + 3;
+      assert_true((size_t)(end - line) <= widest && strlen(end + 1) - 1 <= widest);
+      assert_int_equal(line[caret - end - 1], text[at]);
+      if (screen) continue;
+      assert_string_equal(diags_text(&d, false), diags_text_on(&d, false, 0));
+    }
+}
+
 static void diag_limit(void **state) {
   struct diags d;
   diags_init(&d, *state);
@@ -571,6 +594,7 @@ int main(void) {
       TEST(diag_shape),
       TEST(diag_odd_text),
       TEST(diag_long_line),
+      TEST(diag_on_screens),
       TEST(diag_limit),
       TEST(positions),
       TEST(reading),
