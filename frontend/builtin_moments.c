@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* moments(x, axis): mean and variance, for which a large x is read once.
  *
- * Both are sums of differences to a point that is near the mean: the mean p of one slice in the middle of x, which
- * costs little. With d = x - p they are p + mean(d) and mean(d^2) - mean(d)^2, and the second one loses no more than
- * its share of the first, (mean - p)^2: as the slice is one of P in x, the variance is at least (mean - p)^2 / (P - 1),
- * whatever x is. (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983, have what shifted data
- * loses.) So its relative error is at most that of the sums times P, and that of the sums where x is alike everywhere,
- * however far from 0.
+ * Both are sums of differences to a point p that is near the mean. With d = x - p they are p + mean(d) and mean(d^2) -
+ * mean(d)^2, and the second one loses no more than its share of the first, (mean - p)^2. (Chan, Golub and LeVeque,
+ * Algorithms for computing the sample variance, 1983, have what shifted data loses.) p is the mean of one slice in the
+ * middle of x, which costs little: as the slice is one of P in x, the variance is at least (mean - p)^2 / (P - 1),
+ * whatever x is. So its relative error is at most that of the sums times P, and that of the sums where x is alike
+ * everywhere, however far from 0. Without such a slice x is small, or its rows are what is summed, and p is the mean as
+ * it is rounded: of many numbers far from 0 it may be off by more than they differ.
  *
- * Nothing flows back through p, from which neither depends; and the sums that flow back are of one passage, too.
- * Without such a slice x is small, and p the mean itself. A tower's moments are those of its own rows, p too. */
+ * A p that is no finite number is 0, so that the mean is what it is without differences. Nothing flows back through p,
+ * from which neither depends; and the sums that flow back are of one passage, too. A tower's moments are those of its
+ * own rows, p too. */
 #include "frontend/resolve.h"
 
 #include "ir/ops/op_id.h"
@@ -40,37 +42,34 @@ static int axis_of_slices(const struct type *x, uint32_t axes) {
   return -1;
 }
 
-/* The mean of the slice in the middle. */
-static struct node *near_mean(struct resolver *r, struct node *x, uint32_t axes, int axis) {
+/* The slice in the middle. */
+static struct node *middle_of(struct resolver *r, struct node *x, int axis) {
   int64_t begin[MAX_RANK] = {0};
   struct type t = x->type;
   begin[axis] = t.dim[axis] / 2;
   t.dim[axis] = 1;
-  struct node *mean = mean_of(r, build_slice(r->g, x, begin, &t), axes);
+  return build_slice(r->g, x, begin, &t);
+}
+
+static struct node *near_mean(struct resolver *r, struct node *x, uint32_t axes) {
+  int axis = axis_of_slices(&x->type, axes);
+  struct node *mean = mean_of(r, axis < 0 ? x : middle_of(r, x, axis), axes);
+  if (!mean) return NULL;
+  struct node *finite = build1(r->g, OP_is_finite, mean);
+  mean = build3(r->g, OP_select, finite, mean, build_fill(r->g, &mean->type, 0));
   return mean ? build1(r->g, OP_stop_gradient, mean) : NULL;
 }
 
-static struct node *squares(struct resolver *r, struct node *x, struct node *from, uint32_t axes) {
-  struct node *y = from ? build2(r->g, OP_sub, x, spread_over(r, from, &x->type, axes)) : NULL;
-  return y ? mean_of(r, build1(r->g, OP_square, y), axes) : NULL;
-}
-
 struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct loc loc) {
-  int axis = axis_of_slices(&x->type, axes), batch = type_batch_axis(&x->type);
+  int batch = type_batch_axis(&x->type);
   bool joins = batch >= 0 && axes >> batch & 1;
-  struct node *mean, *variance;
-  if (axis < 0) {
-    mean = mean_of(r, x, axes);
-    variance = squares(r, x, mean, axes);
-  } else {
-    struct node *near = near_mean(r, x, axes, axis);
-    variance = squares(r, x, near, axes);
-    struct node *apart = build2(r->g, OP_sub, x, spread_over(r, near, &x->type, axes));
-    struct node *rest = mean_of(r, apart, axes);
-    mean = build2(r->g, OP_add, near, rest);
-    variance = build2(r->g, OP_sub, variance, build1(r->g, OP_square, rest));
-    variance = build2(r->g, OP_max, variance, build_fill(r->g, &variance->type, 0));
-  }
+  struct node *near = near_mean(r, x, axes);
+  struct node *apart = near ? build2(r->g, OP_sub, x, spread_over(r, near, &x->type, axes)) : NULL;
+  struct node *squares = apart ? mean_of(r, build1(r->g, OP_square, apart), axes) : NULL;
+  struct node *rest = mean_of(r, apart, axes);
+  struct node *mean = build2(r->g, OP_add, near, rest);
+  struct node *variance = build2(r->g, OP_sub, squares, build1(r->g, OP_square, rest));
+  variance = build2(r->g, OP_max, variance, variance ? build_fill(r->g, &variance->type, 0) : NULL);
   if (joins) {
     note_statistic(r, mean, x);
     note_statistic(r, variance, x);

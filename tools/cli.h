@@ -144,6 +144,8 @@ int cli_columns(void);
 void cli_draw_bar(const struct dgc_progress *p);
 /* Removes the bar, if there is one, before something else is printed. */
 void cli_clear_bar(void);
+/* What is no number has no sign, which processors choose as they like. */
+double cli_unsigned_nan(double value);
 /* "0:07", "12:07", "3:12:07", in `text`. */
 const char *cli_clock_text(double seconds, char *text, size_t size);
 

@@ -53,6 +53,8 @@ __attribute__((format(printf, 2, 3))) static bool add(struct bar_text *l, const 
   return true;
 }
 
+double cli_unsigned_nan(double value) { return isnan(value) ? NAN : value; }
+
 const char *cli_clock_text(double seconds, char *text, size_t size) {
   long long s = seconds < 1e12 ? (long long)(seconds + 0.5) : 0;
   if (s >= 3600)
@@ -75,7 +77,7 @@ void cli_draw_bar(const struct dgc_progress *p) {
   if (p->epochs) add(&head, "/%lld", (long long)p->epochs);
   tail.limit -= head.len;
   add(&tail, "  step %lld/%lld", (long long)done, (long long)all);
-  add(&tail, "  loss %.4g", p->loss);
+  add(&tail, "  loss %.4g", cli_unsigned_nan(p->loss));
   if (isfinite(p->seconds_to_go))
     add(&tail, "  %s to go", cli_clock_text(p->seconds_to_go, to_go, sizeof to_go));
   add(&tail, "  %.0f examples/s", p->examples_per_second);
@@ -89,8 +91,9 @@ void cli_draw_bar(const struct dgc_progress *p) {
     tail.limit -= size + 2;
   }
   for (int i = 0; p->nlosses > 1 && i < p->nlosses; i++)
-    add(&tail, "  %s %.4g", p->losses[i].name, p->losses[i].value);
-  for (int i = 0; i < p->nmetrics; i++) add(&tail, "  %s %.4g", p->metrics[i].name, p->metrics[i].value);
+    add(&tail, "  %s %.4g", p->losses[i].name, cli_unsigned_nan(p->losses[i].value));
+  for (int i = 0; i < p->nmetrics; i++)
+    add(&tail, "  %s %.4g", p->metrics[i].name, cli_unsigned_nan(p->metrics[i].value));
   begin_line(width);
   fprintf(stderr, "%s%s\033[K", head.text, tail.text);
   fflush(stderr);

@@ -62,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct wrapped_line *l, co
 }
 
 static void put_figures(struct wrapped_line *l, const struct dgc_metric *m, int count) {
-  for (int i = 0; i < count; i++) put(l, "  %.200s %.4g", m[i].name, m[i].value);
+  for (int i = 0; i < count; i++) put(l, "  %.200s %.4g", m[i].name, cli_unsigned_nan(m[i].value));
 }
 
 /* Seconds of the epoch, of all, and of what is left. */
@@ -83,7 +83,7 @@ static void print_line(const struct dgc_progress *p) {
     put(&l, "  step %lld/%lld", (long long)p->total_steps, (long long)p->goal_steps);
   else if (!p->epoch_end)
     put(&l, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
-  put(&l, "  loss %.4g", p->loss);
+  put(&l, "  loss %.4g", cli_unsigned_nan(p->loss));
   if (p->nlosses > 1) put_figures(&l, p->losses, p->nlosses);
   put_figures(&l, p->metrics, p->nmetrics);
   if (p->evaluated) put_figures(&l, p->validation, p->nvalidation);

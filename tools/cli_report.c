@@ -7,7 +7,9 @@
 #include <string.h>
 
 /* The shortest decimal with at most `digits` digits. The tool never calls setlocale, so printf's point is a point. */
-static void put_number(FILE *f, double value, int digits) { fprintf(f, "%.*g", digits, value); }
+static void put_number(FILE *f, double value, int digits) {
+  fprintf(f, "%.*g", digits, cli_unsigned_nan(value));
+}
 
 void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows) {
   if (c->json) fprintf(stdout, "{\"rows\":%lld", (long long)rows);

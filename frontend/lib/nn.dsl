@@ -57,13 +57,12 @@ layer batch_norm(x : T[...S, K], momentum : fraction = 0.99, epsilon : fraction 
   if not training { return (x - moving_mean) * rsqrt(moving_variance + epsilon) * scale + shift }
   axes = []
   for i in 0..size(S) { axes = axes + [i] }
-  if synchronize {
-    center, spread = moments(x, axes)
-    all_center = center
-    all_spread = spread
-  } else {
-    center = local(mean(x, axis = axes))
-    spread = local(mean(square(x - center), axis = axes))
+  center, spread = moments(x, axes)
+  all_center = center
+  all_spread = spread
+  if not synchronize {
+    center = local(center)
+    spread = local(spread)
     all_center = all_reduce(center, "mean")
     all_spread = all_reduce(spread, "mean")
   }

@@ -4,7 +4,7 @@
 # RUN: %dgc compile %s --batch 16 --emit plan --verify-each | %FileCheck %s
 
 # CHECK:      conv   x.x.x.conv 16x16x16x8 3x3x32
-# CHECK:      kernel x.x.center.div {{k[0-9]+}} 32/16x16 : x.x.x.conv@{{[0-9]+}}+16384,
+# CHECK:      kernel x.x.center.select {{k[0-9]+}} 32/16x16 : x.x.x.conv@{{[0-9]+}}+16384,
 # CHECK:      kernel x.x.rsqrt {{k[0-9]+}} 32/4096 in 16 : x.x.x.conv@{{.*}} -> x.x.rsqrt@{{.*}}, x.x.center@{{.*}}, x.moving_mean@{{.*}}, x.moving_variance@
 # CHECK-NEXT: kernel x {{k[0-9]+}} 4096x32 : x.x.x.conv@{{.*}} -> x@
 # CHECK-NEXT: conv   y.x.x.conv
