@@ -105,6 +105,9 @@ struct dgc_option {
   const char *group;
 };
 DGC_API bool dgc_option(int index, struct dgc_option *out);
+/* What options are here that other tools know by this word: the one of that index, in *option (NULL: it is none), and
+ * how it is written on the command line, in *here; false behind the last. Some options are the command line's alone. */
+DGC_API bool dgc_option_elsewhere(const char *word, int index, const char **option, const char **here);
 /* Tells the session of a file that its caller reads, writes or makes files in, beside those of options; `what` is how
  * messages call it, as "--log". No file is written that is also read, or written for something else, whatever the paths
  * look like (links are followed): dgc_uses, dgc_load, dgc_train, dgc_predict, and what writes a trace, are DGC_USAGE

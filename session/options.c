@@ -33,6 +33,15 @@ static enum dgc_status unknown(struct dgc_session *s, const char *name) {
   const char **names = arena_new_array(s->call, (size_t)option_count, const char *);
   for (int i = 0; i < option_count; i++) names[i] = option_table[i].name;
   session_fail(s, DGC_USAGE, "there is no option '%s'", name);
+  const char *option, *here;
+  for (int i = 0; dgc_option_elsewhere(name, i, &option, &here); i++) {
+    if (option && !find(option)) continue;
+    if (option)
+      diag_help(&s->diags, LOC_NONE, "it is '%s' here: %s", option, here);
+    else
+      diag_help(&s->diags, LOC_NONE, "write %s", here);
+    return DGC_USAGE;
+  }
   diag_closest(&s->diags, LOC_NONE, name, names, option_count, NULL);
   return DGC_USAGE;
 }

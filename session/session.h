@@ -4,8 +4,9 @@
  * The files of this folder are layers. A file includes the headers of those below it only; from the bottom:
  *
  *   session               what a session has, its calls, its errors
- *   option_table, option_checks
- *                         what options there are, and which values are wrong whatever the model is
+ *   option_table, option_checks, option_words
+ *                         what options there are, which values are wrong whatever the model is, and what others call
+ *                         options
  *   options               what was asked for
  *   files                 which files are read and written: no two are one
  *   model                 the source, and the entries that it has

@@ -73,6 +73,36 @@ static void descriptions(void **state) {
   dgc_destroy(s);
 }
 
+/* What other tools call options, the library knows as the command line does: none is taken for another that looks like
+ * it. */
+static void words_of_others(void **state) {
+  (void)state;
+  static const char *const said[][2] = {
+      {"batch-size", "help: it is 'batch' here: --batch N\n"},
+      {"batch_size", "help: it is 'batch' here: --batch N\n"},
+      {"lr", "help: it is 'set' here: --set rate=X, if the model has a parameter `rate`\n"},
+      {"num-epochs", "help: it is 'epochs' here: --epochs N\n"},
+      {"val-data", "help: it is 'eval-data' here: --eval-data NAME=FILE\n"},
+      {"out", "help: it is 'output' here: --output NAME=FILE\n"},
+      {"optimizer", "help: write the optimizer in the model: `train loss with adam(1e-3)`\n"},
+      {"restore",
+       "help: it is 'checkpoint' here: --checkpoint FILE\n"}, /* resume is the command line's alone */
+      {"batc", "help: did you mean 'batch'?\n"},
+  };
+  struct dgc_session *s = dgc_create();
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+    assert_int_equal(dgc_set(s, said[i][0], "1"), DGC_USAGE);
+    if (!strstr(dgc_message(s), said[i][1])) fail_msg("%s: %s", said[i][0], dgc_message(s));
+  }
+  const char *option, *here;
+  assert_true(dgc_option_elsewhere("tensorboard", 0, &option, &here));
+  assert_string_equal(option, "log-dir");
+  assert_false(dgc_option_elsewhere("tensorboard", 1, &option, &here));
+  assert_false(dgc_option_elsewhere("", 0, &option, &here) ||
+               dgc_option_elsewhere("batch", 0, &option, &here));
+  dgc_destroy(s);
+}
+
 static void learning(void **state) {
   (void)state;
   struct dgc_session *s = open_with("cpu:0-1", "2");
@@ -475,6 +505,7 @@ static void evaluation_data(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(descriptions),    cmocka_unit_test(structs_grow),
+      cmocka_unit_test(words_of_others), cmocka_unit_test(structs_grow),
       cmocka_unit_test(learning),        cmocka_unit_test(variables),
       cmocka_unit_test(checkpoints),     cmocka_unit_test(checkpoint_that_does_not_fit),
       cmocka_unit_test(weights_alone),   cmocka_unit_test(misuse),
