@@ -8,6 +8,10 @@
 #include "runtime/engines.h"
 #include "runtime/mpi/transport.h"
 #include "session/options.h"
+#include "session/state/best.h"
+#include "session/state/running.h"
+#include "session/state/settlement.h"
+#include "session/state/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +19,7 @@
 
 /* "/job:worker/task:1 on node7" */
 static const char *process_name(struct dgc_session *s, int process, const char *host) {
-  const struct target *t = &s->target;
+  const struct target *t = &s->settlement->target;
   int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
   target_processes(t, of);
   for (int i = 0; i < t->ndevices; i++) {
@@ -96,8 +100,8 @@ enum dgc_status agree_on_build(struct dgc_session *s) {
 /* One character per device: '1' if the process knows it to be simulated. */
 enum dgc_status tell_simulated(struct dgc_session *s) {
   if (!s->transport) return DGC_OK;
-  struct device *devices = s->target.devices;
-  int n = s->target.ndevices;
+  struct device *devices = s->settlement->target.devices;
+  int n = s->settlement->target.ndevices;
   char *flags = arena_new_array(s->call, (size_t)n + 1, char);
   for (int i = 0; i < n; i++) flags[i] = devices[i].simulated ? '1' : '0';
   const char **all, *any = flags;
@@ -159,10 +163,12 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
              (long long)o->checkpoint_seconds, o->checkpoint ? "" : ", without a file for it");
   str_printf(&facts, "evaluates every %lld steps, every %lld epochs, with patience %lld, watching %s%s\n",
              (long long)o->eval_every.steps, (long long)o->eval_every.epochs, (long long)o->patience,
-             s->best.what ? s->best.what : "nothing", o->keep_best ? ", and keeps the best" : "");
-  if (s->seeds) str_printf(&facts, "begins with values whose checksum is %s\n", s->seeds);
-  if (s->free)
-    str_printf(&facts, "takes batches as they come, %lld beside another's\n", (long long)s->free_bound);
+             s->best->so_far.what ? s->best->so_far.what : "nothing",
+             o->keep_best ? ", and keeps the best" : "");
+  if (s->values->seeds) str_printf(&facts, "begins with values whose checksum is %s\n", s->values->seeds);
+  if (s->settlement->free)
+    str_printf(&facts, "takes batches as they come, %lld beside another's\n",
+               (long long)s->settlement->free_bound);
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");
   str_printf(&facts, "has %s to evaluate on\n", tested ? "data" : "no data");
   return add_data(s, &facts, ds) ? agree(s, facts.data) : session_unread(s);
@@ -273,7 +279,7 @@ static const char *way_of_computing(struct dgc_session *s, const struct graph *g
   if (options_portable(&s->options)) return "\nhas --bits portable";
   for (uint32_t i = 0; i < g->count && !bf16; i++) bf16 = node_attr(g->nodes[i], ATTR_precision) != NULL;
   if (!bf16) return "";
-  const char *units = engines_bf16_units(s->engines);
+  const char *units = engines_bf16_units(s->running->engines);
   if (!units) return "\nmultiplies bfloat16 as f32";
   return arena_printf(s->call, "\nmultiplies bfloat16 in units for it, %s (DGC_BF16_UNITS=off: as f32)",
                       units);

@@ -5,6 +5,7 @@
 #include "ir/ops/op_id.h"
 #include "session/forecast.h"
 #include "session/model.h"
+#include "session/state/data.h"
 
 #include "passes/pass.h"
 #include "passes/strategy/strategy.h"
@@ -69,7 +70,7 @@ static const struct plan *plan_with(const struct contest *all_of, const char *st
   if (!strategy_resolve(s->call, session_all_variables(s), &all, &unused, why)) return NULL;
   for (int i = 0; i < DATA_USES; i++) { /* the last batch may be smaller */
     struct config last = config_copy(s->call, &g->config);
-    last.batch = all.batch ? s->rows[i] % all.batch : 0;
+    last.batch = all.batch ? s->data->rows[i] % all.batch : 0;
     if (last.batch && !strategy_resolve(s->call, session_all_variables(s), &last, &unused, why)) return NULL;
   }
   g->config.homes = all.homes;

@@ -3,6 +3,7 @@
 #ifndef DGC_SESSION_AUTO_H
 #define DGC_SESSION_AUTO_H
 
+#include "ir/graph/config.h"
 #include "session/session.h"
 
 /* The strategy whose step is predicted to be shortest; of those that differ by less than a percent the one whose

@@ -3,6 +3,7 @@
 #include "ir/ops/op_id.h"
 #include "session/metrics.h"
 #include "session/run.h"
+#include "session/state/parts.h"
 
 #include "ir/graph/graph.h"
 #include "runtime/data/data.h"
@@ -139,10 +140,10 @@ static const char *part_name(struct dgc_session *s, const struct result *r) {
   const struct output *o = output_of(r);
   if (is_total(o)) return o->name;
   const char *name = arena_printf(s->call, "%s.%s", o->name, r->part == SUM ? "sum" : "count");
-  for (int i = 0; i < s->parts.names.count; i++)
-    if (strcmp(s->parts.names.items[i], name) == 0) return s->parts.names.items[i];
-  list_append(s->arena, &s->parts.names, name);
-  return s->parts.names.items[s->parts.names.count - 1];
+  for (int i = 0; i < s->parts->names.count; i++)
+    if (strcmp(s->parts->names.items[i], name) == 0) return s->parts->names.items[i];
+  list_append(s->arena, &s->parts->names, name);
+  return s->parts->names.items[s->parts->names.count - 1];
 }
 
 static enum dgc_status describe_part(struct dgc_session *s, const struct result *r, struct dgc_tensor *out) {

@@ -8,6 +8,10 @@
 #include "session/options.h"
 #include "session/profile.h"
 #include "session/rows.h"
+#include "session/state/data.h"
+#include "session/state/running.h"
+#include "session/state/settlement.h"
+#include "session/state/tracing.h"
 #include "session/strategy.h"
 #include "session/trace.h"
 
@@ -86,7 +90,7 @@ static size_t room_of(const struct plan_value *input) {
 static void make_room(struct dgc_session *s, const struct plan *p, void **inputs, void **pinned) {
   size_t all = 0;
   for (int i = 0; i < p->ninputs; i++) all += room_of(&p->inputs[i]);
-  *pinned = engines_pinned_alloc(s->engines, all);
+  *pinned = engines_pinned_alloc(s->running->engines, all);
   char *next = *pinned ? *pinned : arena_alloc(s->call, all);
   for (int i = 0; i < p->ninputs; i++) {
     inputs[i] = next;
@@ -189,7 +193,7 @@ static enum dgc_status look_into_steps(struct dgc_session *s, struct loaded *l, 
 static enum dgc_status trace_steps(struct dgc_session *s, struct loaded *l, void *const *inputs, int count) {
   enum { MOST = 50 };
   enum dgc_status status = trace_open(s);
-  for (int i = 0; !status && s->tracing.trace && i < count && i < MOST; i++) {
+  for (int i = 0; !status && s->tracing->trace && i < count && i < MOST; i++) {
     for (int k = 0; !status && k < l->plan->ninputs; k++)
       if (!exec_write(l->exec, k, inputs[k])) status = session_device_failed(s);
     if (!status) status = session_run(s, l);
@@ -241,8 +245,8 @@ static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, 
   out->batch = l->batch;
   out->ninputs = l->plan->ninputs;
   out->inputs = about;
-  out->towers = s->config.towers;
-  out->threads = workers_count(s->workers);
+  out->towers = s->settlement->config.towers;
+  out->threads = workers_count(s->running->workers);
   out->kernels = l->plan->nkernels;
   out->plan_steps = exec_commands(l->exec, &out->signals);
   for (int d = 0; d < l->plan->ndevices; d++)
@@ -250,7 +254,7 @@ static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, 
       out->flops += (double)l->plan->devices[d].steps[i].flops;
   *plan = l;
   if (!status) status = measure(s, l, inputs, out, x);
-  engines_pinned_free(s->engines, pinned);
+  engines_pinned_free(s->running->engines, pinned);
   return status;
 }
 
@@ -260,7 +264,7 @@ static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, 
 static struct dgc_session *create_alone(const struct dgc_session *s, int64_t batch) {
   struct dgc_session *one = session_create();
   struct options *o = &one->options;
-  const struct device_name *first = &s->target.devices[0].name;
+  const struct device_name *first = &s->settlement->target.devices[0].name;
   *o = s->options;
   options_drop_strategy(o);
   o->cluster = "worker=1"; /* whatever the environment says */

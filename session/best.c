@@ -5,6 +5,7 @@
 
 #include "ir/graph/graph.h"
 #include "session/model.h"
+#include "session/state/best.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,10 +38,10 @@ static enum dgc_status no_direction(struct dgc_session *s, const char *name) {
 }
 
 enum dgc_status session_watch(struct dgc_session *s) {
-  s->last_best = (struct best_so_far){0};
+  s->best->last = (struct best_so_far){0};
   const char *asked = s->options.metric_to_watch;
   const struct model *m = s->model;
-  struct best_so_far *b = &s->best;
+  struct best_so_far *b = &s->best->so_far;
   const char *colon = asked ? strrchr(asked, ':') : NULL;
   const char *name = colon ? arena_strndup(s->call, asked, (size_t)(colon - asked)) : asked;
   bool most = colon && strcmp(colon, ":max") == 0, least = colon && strcmp(colon, ":min") == 0;
@@ -62,7 +63,7 @@ enum dgc_status session_watch(struct dgc_session *s) {
 }
 
 bool session_watched(struct dgc_session *s, const struct dgc_metric *metrics) {
-  struct best_so_far *b = &s->best;
+  struct best_so_far *b = &s->best->so_far;
   double value = metrics[b->metric].value;
   b->evaluated = s->position.step;
   b->waited++;
@@ -76,25 +77,26 @@ bool session_watched(struct dgc_session *s, const struct dgc_metric *metrics) {
 bool session_evaluation_due(const struct dgc_session *s) {
   static const struct every each_epoch = {.epochs = 1};
   const struct every *e = &s->options.eval_every;
-  if (s->best.evaluated == s->position.step) return false;
+  if (s->best->so_far.evaluated == s->position.step) return false;
   return every_due(e->steps || e->epochs ? e : &each_epoch, &s->position);
 }
 
 bool session_keeps_last(const struct dgc_session *s, const struct goal *goal) {
-  return s->options.keep_best && s->best.evaluated != s->position.step && goal_is_reached(goal, &s->position);
+  return s->options.keep_best && s->best->so_far.evaluated != s->position.step &&
+         goal_is_reached(goal, &s->position);
 }
 
 void session_leave_last(struct dgc_session *s, const struct best_so_far *before) {
-  s->last_best = s->best;
-  s->best = *before;
+  s->best->last = s->best->so_far;
+  s->best->so_far = *before;
 }
 
 bool session_impatient(const struct dgc_session *s) {
-  return s->options.patience && s->best.waited >= s->options.patience;
+  return s->options.patience && s->best->so_far.waited >= s->options.patience;
 }
 
 void session_say_impatient(struct dgc_session *s) {
-  const struct best_so_far *b = &s->best;
+  const struct best_so_far *b = &s->best->so_far;
   int len = (int)(strrchr(b->what, ':') - b->what);
   long long waited = (long long)b->waited;
   struct str best = str_make(s->call);
@@ -113,9 +115,9 @@ void session_say_impatient(struct dgc_session *s) {
 }
 
 bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step) {
-  const struct best_so_far *b = s->last_best.what ? &s->last_best : &s->best;
+  const struct best_so_far *b = s->best->last.what ? &s->best->last : &s->best->so_far;
   if (!b->what || b->step < 0) return false;
-  *metric = (struct dgc_metric){s->val_names[b->metric], b->value};
+  *metric = (struct dgc_metric){s->best->names[b->metric], b->value};
   *step = b->step;
   return true;
 }

@@ -5,6 +5,7 @@
 
 #include "session/options.h"
 #include "session/session.h"
+#include "session/state/best.h"
 
 /* Whether the training evaluates as it goes. */
 bool session_evaluates_often(const struct dgc_session *s);

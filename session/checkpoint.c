@@ -10,6 +10,10 @@
 #include "session/parameters.h"
 #include "session/run.h"
 #include "session/starts.h"
+#include "session/state/best.h"
+#include "session/state/checkpoints.h"
+#include "session/state/settlement.h"
+#include "session/state/values.h"
 #include "session/strategy.h"
 #include "session/words.h"
 
@@ -35,14 +39,14 @@
 static bool is_own(const struct dgc_session *s, const char *path) {
   char real[PATH_MAX];
   if (!realpath(path, real)) return false;
-  for (int i = 0; i < s->saving.files.count; i++)
-    if (strcmp(s->saving.files.items[i], real) == 0) return true;
+  for (int i = 0; i < s->saving->files.count; i++)
+    if (strcmp(s->saving->files.items[i], real) == 0) return true;
   return false;
 }
 
 static void make_own(struct dgc_session *s, const char *path) {
   char real[PATH_MAX];
-  if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->saving.files, real);
+  if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->saving->files, real);
 }
 
 /* `own` (NULL is allowed) knows of files that are the training's all the same. */
@@ -114,8 +118,8 @@ static bool is_trained(const struct dgc_session *s, const char *name) {
 static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool finite) {
   struct arena *a = s->building;
   struct model_variable *all;
-  int count = store_model_variables(s->store, a, &all);
-  struct checkpoint *c = model_variables_save(s->store, a, all, count);
+  int count = store_model_variables(s->values->store, a, &all);
+  struct checkpoint *c = model_variables_save(s->values->store, a, all, count);
   if (!c) return session_device_failed(s);
   for (int i = 0; i < count; i++)
     if (finite && is_trained(s, all[i].name) && !is_finite(&all[i], c->entries[i].data)) {
@@ -132,7 +136,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   texts[(*n)++] = (struct checkpoint_text){"format", FORMAT};
   texts[(*n)++] = (struct checkpoint_text){"model", arena_strdup(a, s->model->name)};
   add_number(a, texts, n, "seed", s->options.seed);
-  add_number(a, texts, n, "towers", s->config.towers);
+  add_number(a, texts, n, "towers", s->settlement->config.towers);
   add_number(a, texts, n, "batch", s->position.batch ? s->position.batch : session_batch(s));
   add_number(a, texts, n, "step", s->position.step);
   add_number(a, texts, n, "epoch", s->position.epoch);
@@ -140,12 +144,12 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   if (s->position.rows) add_number(a, texts, n, "rows", s->position.rows);
   if (s->position.rows) add_number(a, texts, n, "shuffle", s->position.shuffle);
   if (s->position.sample) add_number(a, texts, n, "sample", s->position.sample);
-  add_best(a, texts, n, &s->best);
+  add_best(a, texts, n, &s->best->so_far);
   parameters_save(s, a, texts, n);
   words_save(s, a, texts, n);
   s->building = NULL;
-  if (path == s->options.checkpoint) s->saving.step = s->position.step;
-  checkpoint_writer_put(s->saving.writer, a, arena_strdup(a, path), c);
+  if (path == s->options.checkpoint) s->saving->step = s->position.step;
+  checkpoint_writer_put(s->saving->writer, a, arena_strdup(a, path), c);
   return DGC_OK;
 }
 
@@ -161,21 +165,21 @@ static enum dgc_status agreed(struct dgc_session *s, const char *path, enum dgc_
 }
 
 enum dgc_status session_save_begin(struct dgc_session *s, const char *path, bool finite) {
-  if (!s->saving.writer) s->saving.writer = checkpoint_writer_create();
-  if (!s->saving.writer) arena_exhausted();
-  s->building = checkpoint_writer_arena(s->saving.writer);
+  if (!s->saving->writer) s->saving->writer = checkpoint_writer_create();
+  if (!s->saving->writer) arena_exhausted();
+  s->building = checkpoint_writer_arena(s->saving->writer);
   enum dgc_status status = copy_all(s, path, finite);
-  checkpoint_writer_give(s->saving.writer, s->building);
+  checkpoint_writer_give(s->saving->writer, s->building);
   s->building = NULL;
   return agreed(s, path, status, DGC_RUNTIME);
 }
 
 bool session_save_failed(const struct dgc_session *s) {
-  return s->saving.writer && checkpoint_writer_failed(s->saving.writer);
+  return s->saving->writer && checkpoint_writer_failed(s->saving->writer);
 }
 
 bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d) {
-  if (s->saving.writer && !checkpoint_writer_finish(s->saving.writer, d)) return false;
+  if (s->saving->writer && !checkpoint_writer_finish(s->saving->writer, d)) return false;
   make_own(s, path);
   return true;
 }
@@ -275,7 +279,7 @@ static bool is_own_best(struct dgc_session *s, const char *path) {
   struct diags unread;
   struct saved saved;
   struct arena_guard guard;
-  if (s->best.step >= 0 || !s->restored.any) return s->best.step >= 0;
+  if (s->best->so_far.step >= 0 || !s->restored->any) return s->best->so_far.step >= 0;
   struct arena *a = arena_create_guarded(&guard); /* the file is as large as the model */
   diags_init(&unread, a);
   struct checkpoint *c = checkpoint_load(a, path, &unread);
@@ -310,8 +314,8 @@ enum dgc_status session_claim(struct dgc_session *s) {
   enum dgc_status status = DGC_OK;
   if (!o->checkpoint && !o->keep_best) return DGC_OK;
   if (!s->transport || s->transport->rank == 0) {
-    status = claim(s, o->checkpoint, &s->saving.claims[0]);
-    if (!status) status = claim(s, o->keep_best, &s->saving.claims[1]);
+    status = claim(s, o->checkpoint, &s->saving->claims[0]);
+    if (!status) status = claim(s, o->keep_best, &s->saving->claims[1]);
     if (!status) status = may_replace(s, o->checkpoint, NULL);
     if (!status) status = may_replace(s, o->keep_best, is_own_best);
   }
@@ -319,7 +323,7 @@ enum dgc_status session_claim(struct dgc_session *s) {
 }
 
 void session_release(struct dgc_session *s) {
-  for (int i = 0; i < 2; i++) claim_end(&s->saving.claims[i]);
+  for (int i = 0; i < 2; i++) claim_end(&s->saving->claims[i]);
 }
 
 /* What a checkpoint changes before it is known to fit. */
@@ -364,7 +368,7 @@ static enum dgc_status fit_options(struct dgc_session *s, const struct checkpoin
     diag_warning(&s->diags, LOC_NONE, "%s was made with seed %lld, and now it is %lld", path,
                  (long long)saved->seed, (long long)o->seed);
   if (saved->towers && !o->towers) {
-    if (saved->towers != s->config.towers && s->config.towers > 1)
+    if (saved->towers != s->settlement->config.towers && s->settlement->config.towers > 1)
       diag_note(&s->diags, LOC_NONE, "%lld tower%s, as in %s", (long long)saved->towers,
                 saved->towers == 1 ? "" : "s", path);
     o->towers = saved->towers;
@@ -403,26 +407,26 @@ static void note_left_out(struct dgc_session *s, const struct checkpoint *c, con
     if (!map_get(&known, name) && !strchr(name, '/'))
       list_append(s->arena, &left_out, arena_strndup(s->arena, name, strlen(name)));
   }
-  s->restored.left_out = left_out;
+  s->restored->left_out = left_out;
 }
 
 void session_say_left_out(struct dgc_session *s) {
   enum { SHOWN = 8 };
   struct str text = str_make(s->call);
-  int count = s->restored.left_out.count;
+  int count = s->restored->left_out.count;
   session_say_anew(s);
-  if (!s->restored.any || !count || !s->options.checkpoint) return;
+  if (!s->restored->any || !count || !s->options.checkpoint) return;
   for (int i = 0; i < count && i < SHOWN; i++)
-    str_printf(&text, "%s%s", i ? ", " : "", (const char *)s->restored.left_out.items[i]);
+    str_printf(&text, "%s%s", i ? ", " : "", (const char *)s->restored->left_out.items[i]);
   if (count > SHOWN) str_printf(&text, " and %d more", count - SHOWN);
   diag_note(&s->diags, LOC_NONE, "resume: the file has what the model has not, and does not save: %s",
             text.data);
-  s->restored.left_out = (struct list){0};
+  s->restored->left_out = (struct list){0};
 }
 
 static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {
   struct model_variable *all;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   enum dgc_status status = DGC_OK;
   bool fits = true;
   struct list anew = {0};
@@ -446,24 +450,24 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
   }
   if (!status && !fits) names_help(s, c, all, count);
   if (status || !fits) return status ? status : DGC_MISMATCH;
-  s->restored.anew = anew;
-  s->restored.anew_told = false;
+  s->restored->anew = anew;
+  s->restored->anew_told = false;
   note_left_out(s, c, all, count);
   if (anew.count) { /* whatever they are by now */
-    s->initialised = false;
+    s->values->initialised = false;
     status = session_init(s);
     if (status) return status;
-    count = store_model_variables(s->store, s->call, &all);
+    count = store_model_variables(s->values->store, s->call, &all);
   }
   struct map loaded = map_make(s->call);
   for (int i = 0; i < count; i++) {
     if (!checkpoint_find(c, all[i].name)) continue; /* it starts anew */
-    if (!model_variable_restore(s->store, &all[i], c)) return session_device_failed(s);
+    if (!model_variable_restore(s->values->store, &all[i], c)) return session_device_failed(s);
     map_put(&loaded, all[i].name, (void *)(uintptr_t)c);
   }
   status = anew.count ? session_starts(s, &loaded, path) : DGC_OK;
   if (status) return status;
-  return store_spread(s->store) ? DGC_OK : session_device_failed(s);
+  return store_spread(s->values->store) ? DGC_OK : session_device_failed(s);
 }
 
 static void undo_restore(void *arg) {
@@ -474,7 +478,7 @@ static void undo_restore(void *arg) {
   s->options.towers = b->towers;
   s->options.set = b->set;
   s->model = b->model;
-  s->initialised = b->initialised && !s->kept.values;
+  s->values->initialised = b->initialised && !s->values->kept.values;
   if (b->aside) session_put_back(s, &b->kept);
 }
 
@@ -497,7 +501,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
                           .towers = s->options.towers,
                           .set = s->options.set,
                           .model = s->model,
-                          .initialised = s->initialised};
+                          .initialised = s->values->initialised};
   struct arena_guard guard;
   arena_guard(&guard, undo_restore, &before);
   enum dgc_status status = take_over(s, c, &saved, path, &before);
@@ -508,11 +512,11 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     arena_destroy(before.kept.arena);
     if (saved.ours) words_restore(s, c, false);
     s->position = saved.position;
-    s->restored.step = saved.position.step;
-    s->restored.file = arena_strdup(s->arena, path);
-    s->best = saved.best;
-    s->last_best = (struct best_so_far){0};
-    s->restored.any = true;
+    s->restored->step = saved.position.step;
+    s->restored->file = arena_strdup(s->arena, path);
+    s->best->so_far = saved.best;
+    s->best->last = (struct best_so_far){0};
+    s->restored->any = true;
     make_own(s, path);
   }
   return status;
@@ -541,8 +545,8 @@ static enum dgc_status restore(struct dgc_session *s, const char *path) {
 }
 
 bool dgc_starts_anew(struct dgc_session *s, int index, const char **name) {
-  if (index < 0 || index >= s->restored.anew.count) return false;
-  *name = s->restored.anew.items[index];
+  if (index < 0 || index >= s->restored->anew.count) return false;
+  *name = s->restored->anew.items[index];
   return true;
 }
 

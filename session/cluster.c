@@ -4,6 +4,8 @@
  * what a launcher has started, all workers. The evaluator, if there is one, stands beside it. */
 #include "session/cluster.h"
 
+#include "session/state/evaluator.h"
+
 #include "runtime/data/json.h"
 #include "runtime/mpi/transport.h"
 
@@ -132,11 +134,11 @@ static enum dgc_status set_apart(struct dgc_session *s, struct cluster *c) {
     return session_fail(s, DGC_USAGE,
                         "%s: there is one evaluator: evaluator=1 of a cluster, task evaluator:0",
                         evaluators > 1 ? c->from : c->task_from);
-  s->evaluator.tasks = evaluators;
-  s->evaluator.here = named || (!c->task && evaluators && processes > 1 && rank == processes - 1);
-  if (evaluators && !c->spec && !s->evaluator.here)
+  s->evaluator->tasks = evaluators;
+  s->evaluator->here = named || (!c->task && evaluators && processes > 1 && rank == processes - 1);
+  if (evaluators && !c->spec && !s->evaluator->here)
     return session_fail(s, DGC_USAGE, "%s: there is an evaluator, and no task that trains", c->from);
-  if (s->evaluator.here) c->spec = c->task = NULL;
+  if (s->evaluator->here) c->spec = c->task = NULL;
   return DGC_OK;
 }
 
@@ -155,8 +157,8 @@ enum dgc_status session_cluster(struct dgc_session *s, struct cluster *out) {
 }
 
 int session_processes(const struct dgc_session *s, int *process) {
-  int processes = transport_launched(process) - s->evaluator.tasks;
-  if (processes > 1 && !s->evaluator.here) return processes;
+  int processes = transport_launched(process) - s->evaluator->tasks;
+  if (processes > 1 && !s->evaluator->here) return processes;
   *process = 0;
   return 1;
 }
@@ -241,7 +243,7 @@ int dgc_process(struct dgc_session *s, int *count) {
 /* As above. */
 static enum dgc_status find_evaluator(struct dgc_session *s, bool *is) {
   struct cluster c;
-  *is = !session_cluster(s, &c) && s->evaluator.here;
+  *is = !session_cluster(s, &c) && s->evaluator->here;
   diags_init(&s->diags, s->call);
   return DGC_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef DGC_SESSION_CLUSTER_H
 #define DGC_SESSION_CLUSTER_H
 
+#include "ir/target.h"
 #include "session/session.h"
 
 struct cluster {

@@ -4,6 +4,8 @@
 
 #include "session/memory_limit.h"
 #include "session/model.h"
+#include "session/state/handlers.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "passes/pass.h"
@@ -12,7 +14,7 @@
 
 struct pipeline_options session_passes(const struct dgc_session *s) {
   const struct options *o = &s->options;
-  bool quiet = !s->handlers.pass;
+  bool quiet = !s->handlers->pass;
   return (struct pipeline_options){
       .verify_each = o->verify_each,
       .print_after = quiet ? NULL : o->print_after,
@@ -21,8 +23,8 @@ struct pipeline_options session_passes(const struct dgc_session *s) {
       .no_origins = o->no_origins,
       .dump_all = !quiet && o->dump_passes,
       .roundtrip = o->stress && strcmp(o->stress, "roundtrip") == 0,
-      .print = s->handlers.pass,
-      .user = s->handlers.pass_user,
+      .print = s->handlers->pass,
+      .user = s->handlers->pass_user,
   };
 }
 
@@ -31,7 +33,7 @@ struct graph *session_source(struct dgc_session *s, struct arena *a, enum entry_
   *g = *entry_source(s, kind);
   g->diags = &s->diags;
   session_configure(s, &g->config, batch);
-  if (kind == ENTRY_TRAIN && s->free) session_one_worker(s, a, &g->config);
+  if (kind == ENTRY_TRAIN && s->settlement->free) session_one_worker(s, a, &g->config);
   return g;
 }
 
@@ -53,5 +55,5 @@ struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_k
 
 struct graph *session_part(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
                            const char *last) {
-  return compile(s, a, kind, batch, last, s->config.task);
+  return compile(s, a, kind, batch, last, s->settlement->config.task);
 }

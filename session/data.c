@@ -7,6 +7,10 @@
 #include "session/options.h"
 #include "session/own_files.h"
 #include "session/rows.h"
+#include "session/state/calls.h"
+#include "session/state/data.h"
+#include "session/state/running.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 #include "session/words.h"
 
@@ -162,18 +166,18 @@ static bool given(struct dgc_session *s, bool eval, enum data_use use, const cha
 /* Where an input comes from: what was given, then what the model declares. */
 static bool find_file(struct dgc_session *s, enum data_use use, const char *input, struct data_spec *out) {
   const struct options *o = &s->options;
-  bool same_data = use == DATA_TRAIN || o->eval_rows || !s->trained;
+  bool same_data = use == DATA_TRAIN || o->eval_rows || !s->data->trained;
   if (use != DATA_TRAIN && given(s, true, use, input, out)) return true;
   if (same_data && given(s, false, use, input, out)) return true;
   if (use == DATA_TRAIN) return declared(s, "train", input, out);
   /* Test data of the model must not be joined with other files that were given for training. */
   bool others = names_files(&o->data) || rows_any(s, false);
-  if (s->trained && !o->eval_rows && !o->eval_data.count && !rows_any(s, true) && others) return false;
+  if (s->data->trained && !o->eval_rows && !o->eval_data.count && !rows_any(s, true) && others) return false;
   return declared(s, "test", input, out) || (o->eval_rows && declared(s, "train", input, out));
 }
 
 static struct pipes *session_pipes(struct dgc_session *s) {
-  if (!s->pipes) s->pipes = pipes_make(s->arena, &s->calls.stop);
+  if (!s->pipes) s->pipes = pipes_make(s->arena, &s->calls->stop);
   return s->pipes;
 }
 
@@ -305,7 +309,7 @@ static enum dgc_status open_data(struct dgc_session *s, enum data_use use, bool 
                         s->model->name, s->model->ninputs ? s->model->inputs[0].name : "");
   if (use == DATA_TRAIN) status = session_own_files(s, specs, count);
   if (status) return status;
-  const char *rows = use == DATA_TRAIN || (!o->eval_rows && !s->trained) ? o->rows : o->eval_rows;
+  const char *rows = use == DATA_TRAIN || (!o->eval_rows && !s->data->trained) ? o->rows : o->eval_rows;
   struct dataset *ds = dataset_open(s->call, NULL, specs, count, rows, &s->diags);
   if (!ds) say_unread(s, use, specs, count);
   for (int i = 0; ds && i < s->model->ninputs; i++) {
@@ -487,8 +491,8 @@ static void *pinned_alloc(void *engines, size_t bytes) { return engines_pinned_a
 static void pinned_free(void *engines, void *data) { engines_pinned_free(engines, data); }
 
 struct batch_memory session_batch_memory(const struct dgc_session *s) {
-  if (!s->engines) return (struct batch_memory){0};
-  return (struct batch_memory){pinned_alloc, pinned_free, s->engines};
+  if (!s->running->engines) return (struct batch_memory){0};
+  return (struct batch_memory){pinned_alloc, pinned_free, s->running->engines};
 }
 
 static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l, struct exec *e,
@@ -535,8 +539,8 @@ enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64
 void session_note_rows(struct dgc_session *s, enum data_use use, const struct dataset *data) {
   struct diags silent;
   diags_init(&silent, s->call);
-  s->rows[use] = data->rows;
-  if (!session_chooses(s) || !s->settled || s->calls.listening) return;
+  s->data->rows[use] = data->rows;
+  if (!session_chooses(s) || !s->settlement->done || s->calls->listening) return;
   int64_t last = data->rows % session_batch(s);
   if (last && !takes(s, entries_of[use], last, &silent)) session_unsettle(s);
 }

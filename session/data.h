@@ -5,6 +5,7 @@
 
 #include "runtime/data/loader.h"
 #include "session/run.h"
+#include "session/state/data.h"
 
 /* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. It is
  * the caller's to close. */

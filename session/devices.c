@@ -2,6 +2,7 @@
 /* The machine: its devices, and the backend that is to run them. */
 #include "session/devices.h"
 
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "runtime/devices.h"
@@ -19,8 +20,8 @@ enum dgc_status session_backend(struct dgc_session *s, const struct backend **ou
   *out = backend_find(s->options.backend);
   if (!*out) return no_backend(s);
   if (!s->options.backend) return DGC_OK;
-  for (int i = 0; i < s->target.ndevices; i++)
-    if (strcmp(s->target.devices[i].name.kind, (*out)->kind) == 0) return DGC_OK;
+  for (int i = 0; i < s->settlement->target.ndevices; i++)
+    if (strcmp(s->settlement->target.devices[i].name.kind, (*out)->kind) == 0) return DGC_OK;
   return session_fail(s, DGC_USAGE, "backend %s runs %s devices, and none is among the devices", (*out)->name,
                       (*out)->kind);
 }
@@ -85,8 +86,8 @@ enum dgc_status dgc_plugin_devices(struct dgc_session *s, const struct dgc_plugi
 static enum dgc_status target_call(struct dgc_session *s) { CALL(s, session_target(s)); }
 
 bool dgc_device(struct dgc_session *s, int index, const char **name) {
-  if (target_call(s) || index < 0 || index >= s->target.ndevices) return false;
-  *name = s->target.devices[index].text;
+  if (target_call(s) || index < 0 || index >= s->settlement->target.ndevices) return false;
+  *name = s->settlement->target.devices[index].text;
   return true;
 }
 

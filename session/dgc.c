@@ -2,6 +2,8 @@
 /* Public calls that need no model: create and destroy a session, set its options, read its messages, the build. */
 #include "session/options.h"
 #include "session/run.h"
+#include "session/state/calls.h"
+#include "session/state/handlers.h"
 
 const char *dgc_version(void) { return DGC_VERSION; }
 
@@ -37,7 +39,7 @@ void dgc_destroy(struct dgc_session *s) {
   session_close(s);
   arena_destroy(s->building);
   arena_destroy(s->text);
-  arena_destroy(s->calls.inner);
+  arena_destroy(s->calls->inner);
   arena_destroy(s->call);
   arena_destroy(s->arena);
 }
@@ -49,16 +51,16 @@ enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *v
 }
 
 void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user) {
-  s->handlers.pass = fn;
-  s->handlers.pass_user = user;
+  s->handlers->pass = fn;
+  s->handlers->pass_user = user;
 }
 
 void dgc_on_message(struct dgc_session *s, dgc_message_fn *fn, void *user) {
-  s->handlers.message = fn;
-  s->handlers.message_user = user;
+  s->handlers->message = fn;
+  s->handlers->message_user = user;
 }
 
 void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user) {
-  s->handlers.progress = fn;
-  s->handlers.progress_user = user;
+  s->handlers->progress = fn;
+  s->handlers->progress_user = user;
 }

@@ -6,6 +6,7 @@
 #include "session/module.h"
 #include "session/picture.h"
 #include "session/scaling.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 #include "session/summary.h"
 
@@ -37,7 +38,8 @@ static int kernels_of_kind(struct dgc_session *s, const struct plan *p, const ch
   for (int i = 0; i < p->nkernels; i++) {
     bool used = false;
     for (int d = 0; d < p->ndevices && !used; d++)
-      used = strcmp(s->target.devices[d].name.kind, kind) == 0 && runs_kernel(p, d, p->kernels[i]);
+      used =
+          strcmp(s->settlement->target.devices[d].name.kind, kind) == 0 && runs_kernel(p, d, p->kernels[i]);
     if (used) out[n++] = p->kernels[i];
   }
   return n;
@@ -75,8 +77,8 @@ static enum dgc_status print_kernels(struct dgc_session *s, struct str *out, con
 static enum dgc_status check_form(struct dgc_session *s, const char *form) {
   bool cpu = strcmp(form, "llvm") == 0;
   const char *kind = cpu ? "cpu" : "gpu";
-  for (int i = 0; i < s->target.ndevices; i++)
-    if (strcmp(s->target.devices[i].name.kind, kind) == 0) return DGC_OK;
+  for (int i = 0; i < s->settlement->target.ndevices; i++)
+    if (strcmp(s->settlement->target.devices[i].name.kind, kind) == 0) return DGC_OK;
   session_fail(s, DGC_USAGE, "--emit %s shows the kernels of %s devices, and there is none", form, kind);
   diag_help(&s->diags, LOC_NONE, cpu ? "--emit cuda shows those of GPUs" : "add --devices gpu:0");
   return DGC_USAGE;
@@ -152,7 +154,7 @@ static enum dgc_status emit_module(struct dgc_session *s, const enum entry_kind 
     if (!g) return session_blame(s);
     functions[count++] = (struct hlo_function){.graph = g,
                                                .name = entry_names[kind],
-                                               .batch = s->config.batch,
+                                               .batch = s->settlement->config.batch,
                                                .devices = one_device ? module_devices(g) : 0};
   }
   return hlo_print(out, s->model->name, functions, count, &s->diags) ? DGC_OK : DGC_INPUT;
@@ -180,7 +182,7 @@ static void print_memory(struct str *out, const struct plan *p, const struct mod
 static enum dgc_status emit_module_memory(struct dgc_session *s, const struct plan *p, bool json,
                                           struct str *out) {
   struct module_memory m;
-  struct engines *e = engines_open(&s->target, NULL, &s->diags);
+  struct engines *e = engines_open(&s->settlement->target, NULL, &s->diags);
   if (!e) return DGC_RUNTIME;
   const struct opened *o = e->devices[0];
   bool good = o->backend->module_memory(o->self, p->devices[0].steps[0].module, &m, &s->diags);
@@ -214,7 +216,7 @@ static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, co
   struct graph *g = (alone ? session_part : session_graph)(s, s->call, kind, 0, NULL);
   if (!g) return session_blame(s);
   struct plan *p = (one ? plan_build_processes : plan_build)(s->call, g, &s->diags);
-  if (p && one) p->shown = s->task + 1;
+  if (p && one) p->shown = s->settlement->task + 1;
   if (!p) return session_blame(s);
   if (stage->of == OF_KERNELS) return print_kernels(s, out, stage->name, p);
   stage->plan[json](out, p);

@@ -5,6 +5,9 @@
 #include "session/agree.h"
 #include "session/data.h"
 #include "session/metrics.h"
+#include "session/state/calls.h"
+#include "session/state/data.h"
+#include "session/state/tracing.h"
 #include "session/strategy.h"
 #include "session/towers.h"
 #include "session/trace.h"
@@ -39,7 +42,7 @@ static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset
   for (;;) {
     enum loader_status next = loader_next(loader, &b, &s->diags);
     if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : session_unread(s);
-    if (inside && !s->transport && atomic_load(&s->calls.stop)) return DGC_STOPPED;
+    if (inside && !s->transport && atomic_load(&s->calls->stop)) return DGC_STOPPED;
     if (!inside && session_stopped(s)) return session_fail(s, DGC_STOPPED, "the evaluation was stopped");
     struct loaded *l;
     enum dgc_status status = session_batch_run(s, ENTRY_EVAL, ds, loader, b, &l);
@@ -86,7 +89,7 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   arena_guard(&guard, end_evaluation, &e);
   enum dgc_status status = open_evaluation(s, &e.data);
   struct totals *sums = status ? NULL : totals_begin(s, ENTRY_EVAL);
-  bool training = s->tracing.trace != NULL; /* asks for this: the file is its */
+  bool training = s->tracing->trace != NULL; /* asks for this: the file is its */
   if (!status) status = trace_open(s);
   if (!status) status = run_all(s, &e, false, sums);
   enum dgc_status traced = training ? DGC_OK : trace_close(s);

@@ -6,10 +6,12 @@
  * so what is read is one step's; whether it is another one than before, its checksum tells. Of several that come
  * while one is evaluated, the last one is next. The training ends where the options say, which are the same here, or
  * where its first process says that it has ended. */
+#include "session/state/evaluator.h"
 #include "session/checkpoint.h"
 #include "session/cluster.h"
 #include "session/data.h"
 #include "session/options.h"
+#include "session/state/data.h"
 
 #include "base/clock.h"
 #include "ir/strategies.h"
@@ -52,7 +54,7 @@ static bool same(const struct seen *a, const struct seen *b) {
 static enum dgc_status look_before(struct dgc_session *s) {
   const char *path = s->options.checkpoint;
   int rank;
-  if (!s->options.overwrite || !look(s, &s->evaluator.watched.seen) || transport_launched(&rank) > 1)
+  if (!s->options.overwrite || !look(s, &s->evaluator->watched.seen) || transport_launched(&rank) > 1)
     return DGC_OK;
   session_fail(s, DGC_USAGE, "%s is there already, and the evaluator cannot know which training it is of",
                path);
@@ -66,7 +68,7 @@ static enum dgc_status begin(struct dgc_session *s) {
   struct cluster c;
   struct dataset *data = NULL;
   enum dgc_status status = session_cluster(s, &c);
-  if (!status && !s->evaluator.here)
+  if (!status && !s->evaluator->here)
     status = session_fail(s, DGC_USAGE, "this process is not the task evaluator:0 of a cluster");
   if (!status) status = session_need(s, ENTRY_EVAL);
   if (!status && !s->options.checkpoint)
@@ -74,18 +76,18 @@ static enum dgc_status begin(struct dgc_session *s) {
         session_fail(s, DGC_USAGE, "the task evaluator:0 needs --checkpoint FILE: where the training saves");
   if (status) return status;
   own_strategy(s);
-  s->trained = true; /* by others: what they are given to train on is not what to evaluate on */
+  s->data->trained = true; /* by others: what they are given to train on is not what to evaluate on */
   status = session_data(s, DATA_EVAL, false, &data);
   dataset_close(data);
   if (!status) status = look_before(s);
   if (!status) status = session_open(s);
-  s->evaluator.watched.begun = !status;
+  s->evaluator->watched.begun = !status;
   return status;
 }
 
 /* Restores what is there, if it is new; *step: which one it is of. */
 static enum dgc_status take(struct dgc_session *s, int64_t *step) {
-  struct watched *w = &s->evaluator.watched;
+  struct watched *w = &s->evaluator->watched;
   struct seen now;
   const char *checksum = *w->checksum ? w->checksum : NULL;
   bool other;
@@ -103,7 +105,7 @@ static enum dgc_status take(struct dgc_session *s, int64_t *step) {
 /* Whether no other one will come. What was saved last may be seen here later than it is known that it was. */
 static bool is_last(struct dgc_session *s) {
   const struct goal goal = options_goal(&s->options);
-  const struct watched *w = &s->evaluator.watched;
+  const struct watched *w = &s->evaluator->watched;
   if (w->restored && goal_is_reached(&goal, &s->position)) return true;
   return session_training_ended(s) && (w->saved < 0 || (w->restored && s->position.step >= w->saved));
 }
@@ -112,7 +114,7 @@ static enum dgc_status give_up(struct dgc_session *s) {
   const struct options *o = &s->options;
   session_fail(s, DGC_RUNTIME, "no new checkpoint has come to %s for %lld s", o->checkpoint,
                (long long)o->eval_timeout);
-  if (s->evaluator.watched.restored)
+  if (s->evaluator->watched.restored)
     diag_note(&s->diags, LOC_NONE, "the last one is of step %lld, and the training was to go on",
               (long long)s->position.step);
   return DGC_RUNTIME;
@@ -124,7 +126,7 @@ static enum dgc_status next(struct dgc_session *s, int64_t *step) {
   uint64_t begun = clock_ns(), looked = begun;
   enum dgc_status status = session_alone(s);
   *step = -1;
-  if (!status && !s->evaluator.watched.begun) status = begin(s);
+  if (!status && !s->evaluator->watched.begun) status = begin(s);
   while (!status && !is_last(s)) {
     if (session_stopped(s)) return session_fail(s, DGC_STOPPED, "the evaluation was stopped");
     status = take(s, step);

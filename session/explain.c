@@ -4,6 +4,7 @@
 #include "session/compile.h"
 #include "session/facts.h"
 #include "session/model.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "ir/graph/text.h"
@@ -93,7 +94,8 @@ static const char *default_reason(const struct explanation *e, const char *what)
     case DEFAULT_FOR_ONE_DEVICE: return "there is one device";
     case DEFAULT_FOR_SERVERS: return "there is a job ps";
     case DEFAULT_FOR_SEVERAL_TASKS: return "the devices belong to several tasks";
-    case DEFAULT_FOR_DEVICES: return arena_printf(e->arena, "there are %d devices", s->target.ndevices);
+    case DEFAULT_FOR_DEVICES:
+      return arena_printf(e->arena, "there are %d devices", s->settlement->target.ndevices);
     case DEFAULT_FOR_NOTHING: return NULL;
     }
   }

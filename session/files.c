@@ -5,6 +5,8 @@
 #include "session/files.h"
 
 #include "session/options.h"
+#include "session/state/checkpoints.h"
+#include "session/state/used_files.h"
 
 #include "base/place.h"
 #include "frontend/frontend.h"
@@ -113,11 +115,11 @@ static void add_model(struct all_files *f) {
 static struct all_files collect(struct dgc_session *s, bool trains) {
   struct all_files f = {.s = s, .trains = trains};
   options_files(s, add_option, &f);
-  for (int i = 0; i < s->used_files.count; i++)
-    add(&f, s->used_files.items[i].what, s->used_files.items[i].path, s->used_files.items[i].use);
+  for (int i = 0; i < s->used_files->count; i++)
+    add(&f, s->used_files->items[i].what, s->used_files->items[i].path, s->used_files->items[i].use);
   add_model(&f);
-  for (int i = 0; i < s->saving.files.count; i++) {
-    struct used *u = add(&f, "the checkpoint that the session has", s->saving.files.items[i], DGC_READS);
+  for (int i = 0; i < s->saving->files.count; i++) {
+    struct used *u = add(&f, "the checkpoint that the session has", s->saving->files.items[i], DGC_READS);
     if (u) u->own = true;
   }
   return f;
@@ -229,12 +231,12 @@ static enum dgc_status uses(struct dgc_session *s, const char *what, const char 
                             enum dgc_file_use use) {
   if (use != DGC_READS && use != DGC_WRITES && use != DGC_WRITES_IN)
     return session_fail(s, DGC_USAGE, "a file is read, written, or a folder that files are written in");
-  struct used_file *more = arena_new_array(s->arena, (size_t)s->used_files.count + 1, struct used_file);
-  if (s->used_files.count) memcpy(more, s->used_files.items, (size_t)s->used_files.count * sizeof *more);
-  more[s->used_files.count] =
+  struct used_file *more = arena_new_array(s->arena, (size_t)s->used_files->count + 1, struct used_file);
+  if (s->used_files->count) memcpy(more, s->used_files->items, (size_t)s->used_files->count * sizeof *more);
+  more[s->used_files->count] =
       (struct used_file){arena_strdup(s->arena, what), arena_strdup(s->arena, path), use};
-  s->used_files.items = more;
-  s->used_files.count++;
+  s->used_files->items = more;
+  s->used_files->count++;
   return session_files_apart(s, false);
 }
 

@@ -3,6 +3,7 @@
 #ifndef DGC_SESSION_FORECAST_H
 #define DGC_SESSION_FORECAST_H
 
+#include "ir/graph/config.h"
 #include "session/model.h"
 
 #include "ir/plan/program.h"

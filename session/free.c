@@ -6,6 +6,8 @@
 #include "session/free.h"
 
 #include "session/data.h"
+#include "session/state/settlement.h"
+#include "session/state/tracing.h"
 #include "session/strategy.h"
 #include "session/trace.h"
 #include "session/worker.h"
@@ -54,7 +56,7 @@ static int number_of(const int *list, int count, int process) {
 }
 
 static void find_roles(struct dgc_session *s, struct free_roles *out) {
-  size_t n = (size_t)s->target.ndevices;
+  size_t n = (size_t)s->settlement->target.ndevices;
   int *workers = arena_new_array(s->call, n, int), *servers = arena_new_array(s->call, n, int);
   out->nworkers = session_workers(s, workers, servers, &out->nservers);
   out->workers = workers;
@@ -99,7 +101,7 @@ static int size_of(const struct free_training *f, const struct batch *b) { retur
 static const struct batch *batch_of(struct free_training *f, int64_t step) {
   const struct position *p = &f->s->position;
   const struct batch *b;
-  uint64_t begin = f->s->tracing.trace ? clock_ns() : 0;
+  uint64_t begin = f->s->tracing->trace ? clock_ns() : 0;
   while (loader_next(f->loader, &b, &f->s->diags) == LOADER_BATCH) {
     if (b->epoch == p->epoch && b->index == p->index + step) {
       if (begin) trace_span(f->s, "input", begin);
@@ -298,7 +300,7 @@ enum dgc_status session_free_open(struct dgc_session *s, const struct dataset *d
   enum dgc_status status = plan_all(f);
   if (status) return status;
   say_free(f);
-  f->free = free_create(s->call, s->transport, &f->roles, s->free_bound, &acts, f);
+  f->free = free_create(s->call, s->transport, &f->roles, s->settlement->free_bound, &acts, f);
   return f->free ? DGC_OK : session_device_failed(s);
 }
 

@@ -8,6 +8,8 @@
 #include "session/names.h"
 #include "session/run.h"
 #include "session/starts.h"
+#include "session/state/checkpoints.h"
+#include "session/state/values.h"
 
 #include "ir/graph/graph.h"
 #include "ir/ops/op_id.h"
@@ -128,7 +130,7 @@ static bool is_model(const struct dgc_session *s, const char *name) {
 static enum dgc_status load(struct dgc_session *s, struct checkpoint *c, const char *path,
                             struct map *loaded) {
   struct model_variable *all;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   struct named_so_far unfit = {str_make(s->call), 0}, unused = {str_make(s->call), 0};
   struct map used = map_make(s->call);
   int good = 0;
@@ -145,13 +147,13 @@ static enum dgc_status load(struct dgc_session *s, struct checkpoint *c, const c
     }
     enum dgc_status status = convert(s, e, &v->type, path);
     if (status) return status;
-    if (!model_variable_restore(s->store, v, c)) return session_device_failed(s);
+    if (!model_variable_restore(s->values->store, v, c)) return session_device_failed(s);
     map_put(loaded, v->name, c);
     good++;
   }
   for (int i = 0; i < c->count; i++)
     if (!map_get(&used, c->entries[i].name)) add_name(&unused, c->entries[i].name);
-  if (!store_spread(s->store)) return session_device_failed(s);
+  if (!store_spread(s->values->store)) return session_device_failed(s);
   diag_note(&s->diags, LOC_NONE, "%s: %d variable%s loaded", path, good, good == 1 ? " is" : "s are");
   say(s, path, "of another shape or type, and not loaded", &unfit);
   say(s, path, "the model has no variable of this name", &unused);
@@ -174,7 +176,7 @@ static enum dgc_status load_file(struct dgc_session *s, const char *value, struc
 /* Those that begin as the model says. */
 static void say_rest(struct dgc_session *s, const struct map *loaded) {
   struct model_variable *all;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   struct named_so_far rest = {str_make(s->call), 0};
   for (int i = 0; i < count; i++)
     if (is_model(s, all[i].name) && !map_get(loaded, all[i].name)) add_name(&rest, all[i].name);
@@ -197,8 +199,8 @@ enum dgc_status session_init_from(struct dgc_session *s) {
   const struct list *files = &s->options.init_from;
   struct map loaded = map_make(s->call);
   enum dgc_status status = DGC_OK;
-  if (!files->count || s->seeds) return DGC_OK;
-  if (s->restored.any || s->position.step) {
+  if (!files->count || s->values->seeds) return DGC_OK;
+  if (s->restored->any || s->position.step) {
     diag_note(&s->diags, LOC_NONE, "init-from is for first values: this training goes on from step %lld",
               (long long)s->position.step);
     return DGC_OK;
@@ -206,9 +208,9 @@ enum dgc_status session_init_from(struct dgc_session *s) {
   for (int i = 0; i < files->count && !status; i++) status = load_file(s, files->items[i], &loaded);
   if (!status) status = session_starts(s, &loaded, "init-from");
   if (status) return status;
-  if (!store_spread(s->store)) return session_device_failed(s);
+  if (!store_spread(s->values->store)) return session_device_failed(s);
   say_rest(s, &loaded);
-  s->seeds = arena_printf(s->arena, "%016llx", (unsigned long long)digest(&loaded));
+  s->values->seeds = arena_printf(s->arena, "%016llx", (unsigned long long)digest(&loaded));
   return DGC_OK;
 }
 

@@ -4,6 +4,8 @@
 
 #include "session/files.h"
 #include "session/options.h"
+#include "session/state/parts.h"
+#include "session/state/settlement.h"
 
 #include "base/file.h"
 
@@ -49,7 +51,7 @@ enum dgc_status session_compile(struct dgc_session *s) {
                                      .folder = data_folder(s),
                                      .roots = session_roots(s)};
   s->model = frontend_compile(s->arena, s->source, &options, &s->diags);
-  s->settled = false;
+  s->settlement->done = false;
   return s->model ? DGC_OK : session_unread(s);
 }
 
@@ -91,7 +93,7 @@ enum dgc_status dgc_models(struct dgc_session *s, const char *path, const char *
 const struct graph *entry_source(const struct dgc_session *s, enum entry_kind kind) {
   if (!s->model) return NULL;
   const struct model *m = s->model;
-  const struct graph *predict = s->parts.predicted ? s->parts.predicted : m->predict;
+  const struct graph *predict = s->parts->predicted ? s->parts->predicted : m->predict;
   const struct graph *const graphs[ENTRY_COUNT] = {m->init, m->train, m->eval, predict, m->metrics};
   return graphs[kind];
 }

@@ -4,6 +4,7 @@
 #include "session/module.h"
 
 #include "ir/ops/op_id.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "hlo/hlo.h"
@@ -25,7 +26,7 @@ int module_devices(const struct graph *g) {
 }
 
 bool session_runs_modules(const struct dgc_session *s) {
-  return s->target.ndevices > 0 && is_whole(&s->target.devices[0]);
+  return s->settlement->target.ndevices > 0 && is_whole(&s->settlement->target.devices[0]);
 }
 
 /* A device that cannot run beside the first; NULL: all can. */
@@ -37,9 +38,9 @@ static const struct device *other_kind(const struct target *t) {
 }
 
 static enum dgc_status check_strategy(struct dgc_session *s) {
-  const struct target *t = &s->target;
-  const struct strategy_info *strategy = strategy_find(s->config.strategy);
-  const char *sums = s->config.cross_device;
+  const struct target *t = &s->settlement->target;
+  const struct strategy_info *strategy = strategy_find(s->settlement->config.strategy);
+  const char *sums = s->settlement->config.cross_device;
   bool stored = false;
   for (int i = 0; i < t->ndevices; i++) stored |= t->devices[i].storage;
   bool alone = t->ndevices == 1 && strategy->storage == STORAGE_PARAMETER;
@@ -55,7 +56,7 @@ static enum dgc_status check_strategy(struct dgc_session *s) {
 }
 
 enum dgc_status session_check_modules(struct dgc_session *s) {
-  const struct target *t = &s->target;
+  const struct target *t = &s->settlement->target;
   bool some = false;
   for (int i = 0; i < t->ndevices; i++) some |= is_whole(&t->devices[i]);
   if (!some) return DGC_OK;

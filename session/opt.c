@@ -4,6 +4,7 @@
 
 #include "session/compile.h"
 #include "session/picture.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "base/file.h"
@@ -29,7 +30,7 @@ enum dgc_status session_override(struct dgc_session *s, struct config *c) {
   if (o->devices || o->cluster) {
     enum dgc_status status = session_target(s);
     if (status) return status;
-    c->target = s->target;
+    c->target = s->settlement->target;
   }
   if (o->strategy && strcmp(o->strategy, "auto") == 0) {
     session_fail(s, DGC_USAGE, "strategy auto compares strategies for a model, not for graph text");

@@ -3,6 +3,7 @@
 #ifndef DGC_SESSION_OPT_H
 #define DGC_SESSION_OPT_H
 
+#include "ir/graph/config.h"
 #include "session/session.h"
 
 /* Options that were given win over what a source graph's header says, as long as they can still matter. */

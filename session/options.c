@@ -4,6 +4,8 @@
 
 #include "base/file.h"
 #include "session/option_table.h"
+#include "session/state/settlement.h"
+#include "session/state/values.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -171,9 +173,9 @@ static enum dgc_status set_list(struct dgc_session *s, const struct option_row *
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
   if (s->source && r->until == UNTIL_LOADED)
     return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);
-  if (s->store && r->until == UNTIL_RUN)
+  if (s->values->store && r->until == UNTIL_RUN)
     return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
-  if (r->remakes == DEVICES) s->listed = (struct target){0};
+  if (r->remakes == DEVICES) s->settlement->listed = (struct target){0};
   if (r->remakes != NOTHING) session_unsettle(s);
   return DGC_OK;
 }

@@ -11,6 +11,7 @@
 
 #include "session/compile.h"
 #include "session/module.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "base/embed.h"
@@ -173,7 +174,7 @@ static struct graph *run_pass(struct picture *p, struct graph *g, const char *na
 /* The graph after the last pass; NULL after an error. */
 static struct graph *add_passes(struct picture *p, enum entry_kind kind) {
   struct graph *g = session_source(p->s, p->arena, kind, 0);
-  g->config.task = p->s->config.task;
+  g->config.task = p->s->settlement->config.task;
   add_pass(p, "source", "the model as it is written", g);
   for (int i = 0; i < NPASSES && g; i++) g = run_pass(p, g, all_passes[i].name);
   return g;
@@ -321,7 +322,7 @@ enum dgc_status session_picture(struct dgc_session *s, enum entry_kind kind, str
   struct picture p = make(s);
   struct graph *g = add_passes(&p, kind);
   /* A plugin plans for itself, and processes have a part each. */
-  return finish(&p, g, !session_runs_modules(s) && !s->config.task, out);
+  return finish(&p, g, !session_runs_modules(s) && !s->settlement->config.task, out);
 }
 
 enum dgc_status session_picture_of(struct dgc_session *s, struct graph *g, const char *passes,

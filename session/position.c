@@ -2,6 +2,8 @@
 /* A position in the data is the number of an epoch and of a batch in it. */
 #include "session/position.h"
 
+#include "session/state/checkpoints.h"
+
 #include "runtime/mpi/transport.h"
 
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 static void fit_batch(struct dgc_session *s, int64_t batch) {
   struct position *p = &s->position;
   if (p->batch && p->batch != batch) {
-    if (s->restored.any)
+    if (s->restored->any)
       diag_warning(&s->diags, LOC_NONE,
                    "the checkpoint was made with batches of %lld rows, and now they have %lld",
                    (long long)p->batch, (long long)batch);
@@ -24,7 +26,7 @@ static void fit_batch(struct dgc_session *s, int64_t batch) {
 static void fit_rows(struct dgc_session *s, int64_t rows, int64_t sample) {
   static const char *const orders[] = {"in their order", "shuffled"};
   struct position *p = &s->position;
-  bool shuffle = !s->options.no_shuffle, within = s->restored.any && p->index && p->rows;
+  bool shuffle = !s->options.no_shuffle, within = s->restored->any && p->index && p->rows;
   bool differ = p->rows != rows || p->shuffle != shuffle;
   bool others = p->sample && sample && p->sample != sample;
   if (within && differ)

@@ -3,6 +3,8 @@
 #include "session/data.h"
 #include "session/files.h"
 #include "session/model.h"
+#include "session/state/data.h"
+#include "session/state/parts.h"
 #include "session/strategy.h"
 #include "session/towers.h"
 
@@ -68,8 +70,8 @@ static const struct graph *named_part(struct dgc_session *s, const struct graph 
   struct str key = str_make(s->call);
   str_printf(&key, "%p", (const void *)all);
   for (int i = 0; i < some.noutputs; i++) str_printf(&key, " %s", some.outputs[i].name);
-  if (!s->parts.made.arena) s->parts.made = map_make(s->arena);
-  const struct graph *known = map_get(&s->parts.made, key.data);
+  if (!s->parts->made.arena) s->parts->made = map_make(s->arena);
+  const struct graph *known = map_get(&s->parts->made, key.data);
   if (known) return known;
   struct graph *part = graph_prune(s->arena, &some);
   if (part == &some) { /* all of it is needed all the same */
@@ -78,7 +80,7 @@ static const struct graph *named_part(struct dgc_session *s, const struct graph 
     part->outputs = arena_new_array(s->arena, (size_t)some.noutputs, struct output);
     memcpy(part->outputs, some.outputs, (size_t)some.noutputs * sizeof *some.outputs);
   }
-  map_put(&s->parts.made, arena_strdup(s->arena, key.data), part);
+  map_put(&s->parts->made, arena_strdup(s->arena, key.data), part);
   return part;
 }
 
@@ -191,7 +193,7 @@ struct prediction {
 
 static void end_prediction(void *prediction) {
   struct prediction *p = prediction;
-  p->s->parts.predicted = NULL;
+  p->s->parts->predicted = NULL;
   loader_destroy(p->loader);
   dataset_close(p->data);
 }
@@ -209,7 +211,7 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
   enum dgc_status status = session_need(s, ENTRY_PREDICT);
   if (!status) status = session_files_apart(s, false);
   if (!status) {
-    s->parts.predicted = named_part(s, entry_source(s, ENTRY_PREDICT));
+    s->parts->predicted = named_part(s, entry_source(s, ENTRY_PREDICT));
     const struct graph *g = entry_source(s, ENTRY_PREDICT);
     p.sinks = arena_new_array(s->call, (size_t)(g->noutputs + s->options.output.count), struct sink);
     status = make_sinks(s, g, p.sinks, &p.nsinks);

@@ -3,6 +3,8 @@
  * devices are not as many times as fast as one, on which lines the time is lost. */
 #include "session/profile.h"
 
+#include "session/state/running.h"
+
 #include "base/map.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
@@ -18,7 +20,7 @@ enum dgc_status profile_begin(struct dgc_session *s, const struct plan *p, struc
   for (int d = 0; d < p->ndevices; d++) {
     size_t room = (size_t)plan_all_steps(p, d) + 1; /* for what comes behind them, too */
     out->steps[d] = arena_new_array(s->call, room, struct step_time);
-    if (engines_on_host(s->engines, d) || !engines_here(s->engines, d)) continue;
+    if (engines_on_host(s->running->engines, d) || !engines_here(s->running->engines, d)) continue;
     session_fail(s, DGC_USAGE, "profile: the steps of %s run behind the host and cannot be timed one by one",
                  p->graph->config.target.devices[d].text);
     diag_help(&s->diags, LOC_NONE, "--devices cpu:0 shows where the time goes on a CPU");
@@ -102,7 +104,7 @@ static double peak_of(const struct dgc_session *s, const struct step *step, cons
   const struct node *n = step->node;
   bool bf16 = step->kind == STEP_LEAF &&
               (node_attr(n, ATTR_precision) || (n->ninputs > 0 && n->inputs[0]->type.dtype == DT_BF16));
-  return bf16 && out->bf16_peak > 0 && engines_bf16_units(s->engines) ? out->bf16_peak : out->peak;
+  return bf16 && out->bf16_peak > 0 && engines_bf16_units(s->running->engines) ? out->bf16_peak : out->peak;
 }
 
 /* Seconds of one run. */
@@ -132,7 +134,7 @@ static double roof_of_steps(const struct dgc_session *s, const struct device_pla
 double profile_roof(const struct dgc_session *s, const struct plan *p, const struct dgc_bench *out) {
   double sum = 0;
   for (int d = 0; d < p->ndevices; d++)
-    if (engines_here(s->engines, d)) sum += roof_of_steps(s, &p->devices[d], d, 1, out);
+    if (engines_here(s->running->engines, d)) sum += roof_of_steps(s, &p->devices[d], d, 1, out);
   return sum / out->threads;
 }
 
@@ -184,7 +186,7 @@ void profile_lines(struct dgc_session *s, const struct loaded *l, const struct p
   const struct plan *p = l->plan;
   struct profiling all = {.s = s, .x = x, .exec = l->exec, .out = out, .known = map_make(s->call)};
   for (int d = 0; d < p->ndevices; d++) {
-    if (!engines_here(s->engines, d)) continue;
+    if (!engines_here(s->running->engines, d)) continue;
     all.device = d;
     all.numbered = p->devices[d].nsteps;
     add_lines(&all, &p->devices[d], 0, 1, NULL);

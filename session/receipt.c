@@ -5,6 +5,9 @@
 #include "session/data.h"
 #include "session/model.h"
 #include "session/run.h"
+#include "session/state/data.h"
+#include "session/state/settlement.h"
+#include "session/state/values.h"
 #include "session/strategy.h"
 
 #include "ir/graph/graph.h"
@@ -120,9 +123,9 @@ static enum dgc_status put_data(struct dgc_session *s, struct str *out) {
 
 static void put_devices(struct dgc_session *s, struct str *out) {
   str_put(out, ",\n\"devices\":[");
-  for (int i = 0; i < s->target.ndevices; i++) {
+  for (int i = 0; i < s->settlement->target.ndevices; i++) {
     if (i) str_putc(out, ',');
-    json_quote(out, s->target.devices[i].text);
+    json_quote(out, s->settlement->target.devices[i].text);
   }
   str_putc(out, ']');
 }
@@ -132,8 +135,8 @@ static void put_devices(struct dgc_session *s, struct str *out) {
 static enum dgc_status put_state(struct dgc_session *s, struct str *out) {
   struct model_variable *all;
   struct xxh64 h;
-  int count = store_model_variables(s->store, s->call, &all);
-  struct checkpoint *c = model_variables_save(s->store, s->call, all, count);
+  int count = store_model_variables(s->values->store, s->call, &all);
+  struct checkpoint *c = model_variables_save(s->values->store, s->call, all, count);
   if (!c) return session_device_failed(s);
   xxh64_init(&h);
   for (int i = 0; i < count; i++) {
@@ -159,7 +162,7 @@ static enum dgc_status receipt(struct dgc_session *s, const char **text) {
   if (!status) status = put_data(s, &out);
   if (status) return status;
   put_number(&out, "seed", s->options.seed);
-  put_number(&out, "towers", s->config.towers);
+  put_number(&out, "towers", s->settlement->config.towers);
   put_number(&out, "batch", session_batch(s));
   put_devices(s, &out);
   put_number(&out, "begun", s->begun);

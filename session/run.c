@@ -11,6 +11,13 @@
 #include "session/model.h"
 #include "session/module.h"
 #include "session/options.h"
+#include "session/state/checkpoints.h"
+#include "session/state/data.h"
+#include "session/state/evaluator.h"
+#include "session/state/running.h"
+#include "session/state/settlement.h"
+#include "session/state/tracing.h"
+#include "session/state/values.h"
 #include "session/strategy.h"
 
 #include "passes/pass.h"
@@ -40,7 +47,8 @@ static int processes_here(const struct transport *t) {
 /* All cores, of which each process of this machine has its share; one where devices work behind the host alone. */
 static int useful_threads(const struct dgc_session *s) {
   bool hosts = false;
-  for (int i = 0; i < s->engines->target.ndevices; i++) hosts |= engines_on_host(s->engines, i);
+  for (int i = 0; i < s->running->engines->target.ndevices; i++)
+    hosts |= engines_on_host(s->running->engines, i);
   if (!hosts) return 1;
   if (s->options.threads) return (int)s->options.threads;
   int share = cpu_cores() / processes_here(s->transport);
@@ -49,15 +57,15 @@ static int useful_threads(const struct dgc_session *s) {
 
 /* Notes in the target which GPUs a stand-in for the driver simulates. */
 static void note_simulated(struct dgc_session *s) {
-  for (int i = 0; i < s->engines->count; i++) {
-    const struct backend *b = s->engines->all[i].backend;
+  for (int i = 0; i < s->running->engines->count; i++) {
+    const struct backend *b = s->running->engines->all[i].backend;
     struct device_info *info = NULL;
     const char *why_none;
     int count = b->list && !b->whole ? b->list(s->call, NULL, &info, &why_none) : 0;
-    for (int d = 0; d < s->target.ndevices; d++)
-      for (int k = 0; k < count && strcmp(s->target.devices[d].name.kind, b->kind) == 0; k++)
-        if (info[k].index == s->target.devices[d].name.index)
-          s->target.devices[d].simulated = info[k].simulated;
+    for (int d = 0; d < s->settlement->target.ndevices; d++)
+      for (int k = 0; k < count && strcmp(s->settlement->target.devices[d].name.kind, b->kind) == 0; k++)
+        if (info[k].index == s->settlement->target.devices[d].name.index)
+          s->settlement->target.devices[d].simulated = info[k].simulated;
   }
 }
 
@@ -69,43 +77,43 @@ static bool same_devices(const struct target *a, const struct target *b) {
 
 /* Options that they depend on have changed. */
 static void drop_plans(struct dgc_session *s) {
-  while (s->plans) {
-    struct loaded *l = s->plans;
-    s->plans = l->next;
+  while (s->running->plans) {
+    struct loaded *l = s->running->plans;
+    s->running->plans = l->next;
     exec_unload(l->exec);
     arena_destroy(l->arena);
   }
 }
 
 static void forget_kept(struct dgc_session *s) {
-  arena_destroy(s->kept.arena);
-  s->kept = (struct kept){0};
+  arena_destroy(s->values->kept.arena);
+  s->values->kept = (struct kept){0};
 }
 
 /* Keeps the values of the variables, if they hold some. */
 static enum dgc_status keep_values(struct dgc_session *s) {
   struct model_variable *all;
-  if (!s->initialised) return DGC_OK;
+  if (!s->values->initialised) return DGC_OK;
   forget_kept(s);
-  struct arena *a = s->kept.arena = arena_create();
-  int count = store_model_variables(s->store, a, &all);
-  s->kept.values = model_variables_save(s->store, a, all, count);
-  return s->kept.values ? DGC_OK : session_device_failed(s);
+  struct arena *a = s->values->kept.arena = arena_create();
+  int count = store_model_variables(s->values->store, a, &all);
+  s->values->kept.values = model_variables_save(s->values->store, a, all, count);
+  return s->values->kept.values ? DGC_OK : session_device_failed(s);
 }
 
 enum dgc_status session_set_aside(struct dgc_session *s, struct kept *out) {
   enum dgc_status status = keep_values(s);
   if (status) return status;
-  s->initialised = false;
-  *out = s->kept;
-  s->kept = (struct kept){0};
+  s->values->initialised = false;
+  *out = s->values->kept;
+  s->values->kept = (struct kept){0};
   return DGC_OK;
 }
 
 void session_put_back(struct dgc_session *s, const struct kept *values) {
   forget_kept(s);
-  s->kept = *values;
-  s->initialised = false;
+  s->values->kept = *values;
+  s->values->initialised = false;
 }
 
 /* Plans and device memory go; the values of the variables are kept until there is a place for them. */
@@ -113,15 +121,15 @@ static enum dgc_status move(struct dgc_session *s) {
   drop_plans(s);
   enum dgc_status status = keep_values(s);
   if (status) return status;
-  s->initialised = s->moves = false;
-  store_destroy(s->store);
-  s->store = NULL;
+  s->values->initialised = s->values->moves = false;
+  store_destroy(s->values->store);
+  s->values->store = NULL;
   return DGC_OK;
 }
 
 /* Tasks that are all run by this process are on one machine. NULL: no card is two tasks'. */
 static const char *shared_card(struct dgc_session *s) {
-  const struct target *t = &s->target;
+  const struct target *t = &s->settlement->target;
   for (int i = 0; !s->transport && i < t->ndevices; i++)
     for (int k = 0; k < i; k++) {
       const struct device *a = &t->devices[k], *b = &t->devices[i];
@@ -135,20 +143,20 @@ static const char *shared_card(struct dgc_session *s) {
 /* Where devices are to make sums together and their backend cannot, the plans that will run are other ones: those of
  * all processes. */
 static enum dgc_status settle_nccl(struct dgc_session *s) {
-  const char *how = s->config.cross_device;
-  bool wanted = how && strcmp(how, "nccl") == 0 && s->config.towers > 1;
+  const char *how = s->settlement->config.cross_device;
+  bool wanted = how && strcmp(how, "nccl") == 0 && s->settlement->config.towers > 1;
   const char *why = wanted ? shared_card(s) : NULL;
-  for (int i = 0; wanted && i < s->engines->count && !why; i++) {
-    const struct opened *o = &s->engines->all[i];
+  for (int i = 0; wanted && i < s->running->engines->count && !why; i++) {
+    const struct opened *o = &s->running->engines->all[i];
     why = o->backend->no_rendezvous ? o->backend->no_rendezvous(o->self) : NULL;
   }
   unsigned char cannot =
       why != NULL; /* all ask, whatever they want: that they want the same is looked at later */
   if (s->transport && !transport_any(s->transport, &cannot)) return session_unreached(s);
   if (!cannot || !wanted) return DGC_OK;
-  s->config.cross_device = "hierarchical_copy";
-  diag_warning(&s->diags, s->config.asked.cross_device, "%s: %s is used", why ? why : "a process has no NCCL",
-               s->config.cross_device);
+  s->settlement->config.cross_device = "hierarchical_copy";
+  diag_warning(&s->diags, s->settlement->config.asked.cross_device, "%s: %s is used",
+               why ? why : "a process has no NCCL", s->settlement->config.cross_device);
   return DGC_OK;
 }
 
@@ -170,8 +178,8 @@ static enum dgc_status refuse_alone(struct dgc_session *s) {
   enum dgc_status status = session_cluster(s, &c);
   if (status || !c.spec) return status;
   const char *numbered = cluster_numbered(s->call, c.spec, &s->diags);
-  int *of = arena_new_array(s->call, (size_t)s->target.ndevices, int);
-  int tasks = target_processes(&s->target, of);
+  int *of = arena_new_array(s->call, (size_t)s->settlement->target.ndevices, int);
+  int tasks = target_processes(&s->settlement->target, of);
   if (!numbered) return c.task && tasks > 1 ? refuse_task(s, &c, tasks) : DGC_OK;
   /* TF_CONFIG of a machine alone, as launchers write it for a cluster of one. */
   if (!s->options.cluster && tasks == 1) return DGC_OK;
@@ -187,15 +195,15 @@ static enum dgc_status refuse_alone(struct dgc_session *s) {
 /* Finds the other processes. One that trains with an evaluator alone has none to train with. */
 static enum dgc_status meet(struct dgc_session *s) {
   int rank;
-  if (transport_launched(&rank) == 1 || s->transport || s->evaluator.transport) return DGC_OK;
-  const struct transport *t =
-      transport_open(s->evaluator.here ? TASK_APART : s->task, (int)s->options.timeout, &s->diags);
+  if (transport_launched(&rank) == 1 || s->transport || s->evaluator->transport) return DGC_OK;
+  const struct transport *t = transport_open(s->evaluator->here ? TASK_APART : s->settlement->task,
+                                             (int)s->options.timeout, &s->diags);
   if (!t) return DGC_RUNTIME;
-  if (t->apart) s->evaluator.transport = t;
-  if (s->evaluator.here) return DGC_OK;
-  if (t->apart != s->evaluator.tasks) {
+  if (t->apart) s->evaluator->transport = t;
+  if (s->evaluator->here) return DGC_OK;
+  if (t->apart != s->evaluator->tasks) {
     session_fail(s, DGC_USAGE, "cluster: %d process%s an evaluator, and the cluster has %s", t->apart,
-                 t->apart == 1 ? " is" : "es are", s->evaluator.tasks ? "one" : "none");
+                 t->apart == 1 ? " is" : "es are", s->evaluator->tasks ? "one" : "none");
     diag_help(&s->diags, LOC_NONE, "--cluster \"worker=2;evaluator=1\" counts it as well");
     return DGC_USAGE;
   }
@@ -207,72 +215,74 @@ static enum dgc_status meet(struct dgc_session *s) {
 /* Where tasks turn out to run on several hosts, these are a level of sums, unless the cluster names its own: what
  * follows from that is settled again. */
 static enum dgc_status settle_hosts(struct dgc_session *s) {
-  const char *hosts = s->transport ? session_hosts(s, &s->listed, s->transport) : NULL;
+  const char *hosts = s->transport ? session_hosts(s, &s->settlement->listed, s->transport) : NULL;
   enum dgc_status status = DGC_OK;
-  if (hosts && !s->hosts) {
-    s->hosts = hosts;
-    s->settled = false;
+  if (hosts && !s->settlement->hosts) {
+    s->settlement->hosts = hosts;
+    s->settlement->done = false;
     status = session_target(s);
   }
-  if (s->why_sums && s->transport && s->transport->rank == 0)
-    diag_note(&s->diags, LOC_NONE, "%s", s->why_sums);
-  s->why_sums = NULL;
+  if (s->settlement->why_sums && s->transport && s->transport->rank == 0)
+    diag_note(&s->diags, LOC_NONE, "%s", s->settlement->why_sums);
+  s->settlement->why_sums = NULL;
   return status;
 }
 
 static enum dgc_status settle_bits(struct dgc_session *s) {
   bool portable = options_portable(&s->options);
-  int device = engines_portable_bits(s->engines, portable);
+  int device = engines_portable_bits(s->running->engines, portable);
   if (device < 0) return DGC_OK;
-  session_fail(s, DGC_USAGE, "bits: %s adds up in an order of its own", s->target.devices[device].text);
+  session_fail(s, DGC_USAGE, "bits: %s adds up in an order of its own",
+               s->settlement->target.devices[device].text);
   diag_help(&s->diags, LOC_NONE, "--bits portable is for devices of the CPU alone");
   return DGC_USAGE;
 }
 
 enum dgc_status session_open(struct dgc_session *s) {
   const struct backend *chosen;
-  enum dgc_status status = s->moves ? move(s) : DGC_OK;
-  if (s->store || status) return status;
+  enum dgc_status status = s->values->moves ? move(s) : DGC_OK;
+  if (s->values->store || status) return status;
   status = session_target(s);
   int rank;
   if (!status && transport_launched(&rank) == 1) status = refuse_alone(s);
   if (!status) status = session_backend(s, &chosen);
   if (status) return status;
-  if (s->engines && !same_devices(&s->engines->target, &s->target)) {
-    engines_close(s->engines);
-    s->engines = NULL;
+  if (s->running->engines && !same_devices(&s->running->engines->target, &s->settlement->target)) {
+    engines_close(s->running->engines);
+    s->running->engines = NULL;
   }
   status = meet(s);
   if (!status) status = settle_hosts(s);
   if (!status) status = session_check_modules(s);
   if (status) return status;
   session_starts_here(s);
-  if (!s->engines)
-    s->engines =
-        engines_open_task(&s->target, (const struct backend *[]){chosen, NULL}, s->transport, &s->diags);
-  if (!s->engines) return DGC_RUNTIME;
+  if (!s->running->engines)
+    s->running->engines = engines_open_task(&s->settlement->target, (const struct backend *[]){chosen, NULL},
+                                            s->transport, &s->diags);
+  if (!s->running->engines) return DGC_RUNTIME;
   note_simulated(s);
   status = tell_simulated(s);
   if (status) return status;
-  engines_allow_tf32(s->engines, s->options.tf32);
+  engines_allow_tf32(s->running->engines, s->options.tf32);
   status = settle_bits(s);
   if (status) return status;
-  engines_limit(s->engines, (int)s->options.timeout);
-  if (!s->workers) s->workers = workers_create(useful_threads(s), &s->diags);
-  if (!s->workers) return DGC_RUNTIME;
+  engines_limit(s->running->engines, (int)s->options.timeout);
+  if (!s->running->workers) s->running->workers = workers_create(useful_threads(s), &s->diags);
+  if (!s->running->workers) return DGC_RUNTIME;
   status = settle_nccl(s);
   if (status) return status;
-  s->store = store_create(s->engines);
+  s->values->store = store_create(s->running->engines);
   return DGC_OK;
 }
 
 /* Gives variables the values they had before they moved. */
 static enum dgc_status restore_kept(struct dgc_session *s) {
   struct model_variable *all;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   for (int i = 0; i < count; i++) {
-    if (!checkpoint_find(s->kept.values, all[i].name)) continue;
-    if (!model_variable_restore(s->store, &all[i], s->kept.values)) return session_device_failed(s);
+    if (!checkpoint_find(s->values->kept.values, all[i].name)) continue;
+    if (!model_variable_restore(s->values->store, &all[i], s->values->kept.values))
+      return session_device_failed(s);
   }
   forget_kept(s);
   return DGC_OK;
@@ -281,26 +291,26 @@ static enum dgc_status restore_kept(struct dgc_session *s) {
 /* The evaluator is told what was saved last; it stays until it knows that the training has ended, as MPI has it. */
 static void part(struct dgc_session *s) {
   static const struct timespec nap = {.tv_nsec = 10000000};
-  if (!s->evaluator.transport || transport_has_failed()) return;
-  if (!s->evaluator.here && s->evaluator.transport->rank == 0)
-    s->evaluator.transport->tell_apart(s->saving.step);
-  while (s->evaluator.here && !session_training_ended(s)) nanosleep(&nap, NULL);
+  if (!s->evaluator->transport || transport_has_failed()) return;
+  if (!s->evaluator->here && s->evaluator->transport->rank == 0)
+    s->evaluator->transport->tell_apart(s->saving->step);
+  while (s->evaluator->here && !session_training_ended(s)) nanosleep(&nap, NULL);
 }
 
 bool session_training_ended(struct dgc_session *s) {
-  struct watched *w = &s->evaluator.watched;
-  w->told = w->told || (s->evaluator.transport && s->evaluator.transport->told_apart(&w->saved));
+  struct watched *w = &s->evaluator->watched;
+  w->told = w->told || (s->evaluator->transport && s->evaluator->transport->told_apart(&w->saved));
   return w->told;
 }
 
 void session_close(struct dgc_session *s) {
   part(s);
-  checkpoint_writer_destroy(s->saving.writer);
+  checkpoint_writer_destroy(s->saving->writer);
   forget_kept(s);
   drop_plans(s);
-  store_destroy(s->store);
-  workers_destroy(s->workers);
-  engines_close(s->engines);
+  store_destroy(s->values->store);
+  workers_destroy(s->running->workers);
+  engines_close(s->running->engines);
   pipes_close(s->pipes);
 }
 
@@ -333,12 +343,12 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
 /* The entry for this batch size, planned if it is not there yet; it stands first then. */
 static enum dgc_status find_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
                                  struct loaded **out) {
-  for (struct loaded **p = &s->plans; *p; p = &(*p)->next) {
+  for (struct loaded **p = &s->running->plans; *p; p = &(*p)->next) {
     struct loaded *l = *p;
     if (l->kind != kind || l->batch != batch || l->source != entry_source(s, kind)) continue;
     *p = l->next;
-    l->next = s->plans;
-    s->plans = *out = l;
+    l->next = s->running->plans;
+    s->running->plans = *out = l;
     return DGC_OK;
   }
   struct arena *a = s->building = arena_create();
@@ -350,8 +360,8 @@ static enum dgc_status find_plan(struct dgc_session *s, enum entry_kind kind, in
     arena_destroy(a);
     return status;
   }
-  l->next = s->plans;
-  s->plans = *out = l;
+  l->next = s->running->plans;
+  s->running->plans = *out = l;
   return DGC_OK;
 }
 
@@ -361,7 +371,7 @@ static enum dgc_status load_plan(struct dgc_session *s, struct loaded *l) {
   const struct graph *same = p->part ? session_source(s, s->call, l->kind, l->batch) : l->graph;
   enum dgc_status status = agree_on_plan(s, same, p);
   if (status) return status;
-  struct exec *e = exec_load(p, s->engines, s->store, s->workers, &s->diags);
+  struct exec *e = exec_load(p, s->running->engines, s->values->store, s->running->workers, &s->diags);
   if (!e) return DGC_RUNTIME;
   if (exec_set_limit(e, (int)s->options.timeout, &s->diags)) {
     l->exec = e;
@@ -373,9 +383,9 @@ static enum dgc_status load_plan(struct dgc_session *s, struct loaded *l) {
 
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
                              struct loaded **out) {
-  if (kind == ENTRY_TRAIN && s->free)
+  if (kind == ENTRY_TRAIN && s->settlement->free)
     return session_fail(s, DGC_USAGE, "staleness: free is for dgc train over files, not for single steps");
-  if (!s->store || s->moves) { /* options were changed while it was running */
+  if (!s->values->store || s->values->moves) { /* options were changed while it was running */
     enum dgc_status status = session_ready(s, kind);
     if (status) return status;
   }
@@ -387,17 +397,17 @@ enum dgc_status session_foresee(struct dgc_session *s, enum entry_kind kind) {
   enum entry_kind kinds[] = {ENTRY_INIT, kind};
   enum dgc_status status = session_need(s, kind);
   if (!status) status = session_open(s);
-  if (s->initialised || s->free || !entry_there(s, ENTRY_INIT)) return status;
+  if (s->values->initialised || s->settlement->free || !entry_there(s, ENTRY_INIT)) return status;
   for (int i = 0; !status && i < 2; i++) {
     struct loaded *l;
     status = find_plan(s, kinds[i], session_batch(s), &l);
-    if (!status) foresee_kernels(s->engines, l->plan);
+    if (!status) foresee_kernels(s->running->engines, l->plan);
   }
   return status;
 }
 
 enum dgc_status session_run_exec(struct dgc_session *s, const struct plan_run *r) {
-  if (s->tracing.trace ? s->tracing.run(s, r) : exec_run(r->exec)) return DGC_OK;
+  if (s->tracing->trace ? s->tracing->run(s, r) : exec_run(r->exec)) return DGC_OK;
   exec_status(r->exec, &s->diags);
   return DGC_RUNTIME;
 }
@@ -415,7 +425,7 @@ enum dgc_status session_run(struct dgc_session *s, struct loaded *l) {
 }
 
 static void mark_filled(struct dgc_session *s) {
-  for (int i = 0; i < store_count(s->store); i++) store_at(s->store, i)->filled = true;
+  for (int i = 0; i < store_count(s->values->store); i++) store_at(s->values->store, i)->filled = true;
 }
 
 /* --- first values --- */
@@ -429,7 +439,7 @@ static struct dgc_session *create_host(const struct dgc_session *s) {
   o->devices = "cpu:0";
   o->backend = NULL;
   o->strategy = strategy_default(DEFAULT_FOR_ONE_DEVICE)->name;
-  o->towers = s->config.towers;
+  o->towers = s->settlement->config.towers;
   o->soft_placement = true; /* the model may name the others */
   o->batch_is = NULL;
   o->batch = session_batch(s);
@@ -443,8 +453,8 @@ static enum dgc_status initialise(struct dgc_session *host, const struct source 
   if (!status) status = session_ready(host, ENTRY_INIT);
   if (status) return status;
   out->arena = arena_create();
-  int count = store_model_variables(host->store, out->arena, &all);
-  out->values = model_variables_save(host->store, out->arena, all, count);
+  int count = store_model_variables(host->values->store, out->arena, &all);
+  out->values = model_variables_save(host->values->store, out->arena, all, count);
   return out->values ? DGC_OK : session_device_failed(host);
 }
 
@@ -455,9 +465,9 @@ static enum dgc_status initialise_call(struct dgc_session *host, const struct so
 
 /* Where a plugin's compiler runs the model, first values are those that the host gives to any other devices. */
 static enum dgc_status first_values(struct dgc_session *s) {
-  if (s->kept.values || !session_runs_modules(s)) return DGC_OK;
+  if (s->values->kept.values || !session_runs_modules(s)) return DGC_OK;
   struct dgc_session *host = create_host(s);
-  enum dgc_status status = initialise_call(host, s->source, &s->kept);
+  enum dgc_status status = initialise_call(host, s->source, &s->values->kept);
   if (status) {
     session_fail(s, status, "first values: %s", host->message);
     forget_kept(s);
@@ -467,18 +477,18 @@ static enum dgc_status first_values(struct dgc_session *s) {
 }
 
 enum dgc_status session_init(struct dgc_session *s) {
-  if (s->initialised) return DGC_OK;
+  if (s->values->initialised) return DGC_OK;
   if (entry_there(s, ENTRY_INIT)) {
     struct loaded *l;
     enum dgc_status status = first_values(s);
     if (!status) status = session_plan(s, ENTRY_INIT, session_batch(s), &l);
     if (status) return status;
-    status = s->kept.values ? restore_kept(s) : session_run(s, l);
+    status = s->values->kept.values ? restore_kept(s) : session_run(s, l);
     if (status) return status;
     mark_filled(s);
-    if (!store_spread(s->store)) return session_device_failed(s);
+    if (!store_spread(s->values->store)) return session_device_failed(s);
   }
-  s->initialised = true;
+  s->values->initialised = true;
   return DGC_OK;
 }
 
@@ -487,14 +497,14 @@ enum dgc_status session_init(struct dgc_session *s) {
 static enum dgc_status check_values(struct dgc_session *s, enum entry_kind kind) {
   const struct graph *g = entry_source(s, kind);
   const char *of = NULL;
-  bool trains = s->trained && !s->evaluator.here;
-  if ((kind != ENTRY_EVAL && kind != ENTRY_PREDICT) || trains || s->position.step != s->restored.step)
+  bool trains = s->data->trained && !s->evaluator->here;
+  if ((kind != ENTRY_EVAL && kind != ENTRY_PREDICT) || trains || s->position.step != s->restored->step)
     return DGC_OK;
-  for (int i = 0; i < s->restored.anew.count; i++) {
-    const struct node *n = graph_find(g, s->restored.anew.items[i]);
+  for (int i = 0; i < s->restored->anew.count; i++) {
+    const struct node *n = graph_find(g, s->restored->anew.items[i]);
     const char *slot = node_is(n, OP_variable) ? node_string_or(n, ATTR_slot, NULL) : NULL;
     if (!slot) continue;
-    session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", s->restored.file, n->name,
+    session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", s->restored->file, n->name,
                  s->model->name);
     of = slot;
   }
@@ -545,7 +555,7 @@ bool reads_rows(const struct dgc_session *s, const struct loaded *l, const char 
 }
 
 enum dgc_status session_device_failed(struct dgc_session *s) {
-  engines_status(s->engines, &s->diags);
+  engines_status(s->running->engines, &s->diags);
   return DGC_RUNTIME;
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/exec.h"
 #include "session/model.h"
+#include "session/state/values.h"
 
 /* One entry graph for one batch size, ready to run. */
 struct loaded {

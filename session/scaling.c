@@ -3,6 +3,7 @@
 #include "session/scaling.h"
 
 #include "session/forecast.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "ir/graph/text.h"
@@ -34,8 +35,9 @@ struct scaling {
 static struct crew crew_of(const struct dgc_session *s, int tasks) {
   int towers = s->options.towers ? (int)s->options.towers : tasks;
   int64_t batch = session_batch(s);
-  if (s->config.batch_per_replica || (s->options.batch_is && strcmp(s->options.batch_is, "per_replica") == 0))
-    batch = batch / s->config.towers * towers;
+  if (s->settlement->config.batch_per_replica ||
+      (s->options.batch_is && strcmp(s->options.batch_is, "per_replica") == 0))
+    batch = batch / s->settlement->config.towers * towers;
   return (struct crew){tasks, towers, batch, NULL};
 }
 
@@ -49,7 +51,7 @@ static const int *hosts_of(const struct scaling *c, int tasks) {
 /* The hosts that --cluster names for workers of one device each. */
 static bool find_hosts(struct scaling *c) {
   struct dgc_session *s = c->s;
-  const struct target *t = &s->listed;
+  const struct target *t = &s->settlement->listed;
   int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
   if (!s->options.cluster) return true;
   c->hosts = cluster_hosts(s->call, s->options.cluster, t);
@@ -228,7 +230,7 @@ static void print_json(struct scaling *c, struct str *out) {
 
 static enum dgc_status check(struct scaling *c) {
   struct dgc_session *s = c->s;
-  const struct strategy_info *strategy = strategy_find(s->config.strategy);
+  const struct strategy_info *strategy = strategy_find(s->settlement->config.strategy);
   if (s->options.task || !find_hosts(c)) {
     session_fail(s, DGC_USAGE, "--emit scaling is for clusters of workers, of any number");
     diag_help(
@@ -237,9 +239,9 @@ static enum dgc_status check(struct scaling *c) {
         "workers of one device each, which are repeated: --cluster worker=a,a,b,b");
     return DGC_USAGE;
   }
-  if (!c->hosts && s->listed.ndevices > 1) {
+  if (!c->hosts && s->settlement->listed.ndevices > 1) {
     session_fail(s, DGC_USAGE, "--emit scaling is for tasks of one device each, and --devices lists %d",
-                 s->listed.ndevices);
+                 s->settlement->listed.ndevices);
     return DGC_USAGE;
   }
   if (strategy && !(strategy->settings & TAKES_SUMS)) {

@@ -2,6 +2,20 @@
 /* The session and its calls: what a public function begins and ends with, and how errors are told. */
 #include "session/session.h"
 
+#include "session/state/best.h"
+#include "session/state/calls.h"
+#include "session/state/checkpoints.h"
+#include "session/state/data.h"
+#include "session/state/evaluator.h"
+#include "session/state/handlers.h"
+#include "session/state/parts.h"
+#include "session/state/running.h"
+#include "session/state/settlement.h"
+#include "session/state/tasks.h"
+#include "session/state/tracing.h"
+#include "session/state/used_files.h"
+#include "session/state/values.h"
+
 #include "runtime/mpi/transport.h"
 
 #include <pthread.h>
@@ -26,10 +40,12 @@ static void count_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 void session_starts_here(struct dgc_session *s) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, count_forks);
-  s->process = forks + 1;
+  s->calls->process = forks + 1;
 }
 
-bool session_forked(const struct dgc_session *s) { return s->process && s->process != forks + 1; }
+bool session_forked(const struct dgc_session *s) {
+  return s->calls->process && s->calls->process != forks + 1;
+}
 
 bool session_begin(struct dgc_session *s, struct call *c) {
   if (session_forked(s)) {
@@ -38,16 +54,16 @@ bool session_begin(struct dgc_session *s, struct call *c) {
         "devices are there: make another session here\n";
     return false;
   }
-  if (s->calls.count && !s->calls.listening) {
+  if (s->calls->count && !s->calls->listening) {
     s->message = "error: the session is called while it runs a call; only on_progress may do so\n";
     return false;
   }
   c->outer = arena_on_failure(&c->point);
   c->arena = s->call;
   c->diags = s->diags;
-  c->listening = s->calls.listening;
-  s->calls.listening = false;
-  if (s->calls.count++) s->call = arena_create();
+  c->listening = s->calls->listening;
+  s->calls->listening = false;
+  if (s->calls->count++) s->call = arena_create();
   fresh_call(s);
   return true;
 }
@@ -55,11 +71,11 @@ bool session_begin(struct dgc_session *s, struct call *c) {
 /* Back to the enclosing call, if there is one. */
 static void leave(struct dgc_session *s, struct call *c) {
   arena_on_failure(c->outer);
-  s->calls.listening = c->listening;
-  if (--s->calls.count == 0) return;
+  s->calls->listening = c->listening;
+  if (--s->calls->count == 0) return;
   if (s->call != c->arena) {
-    arena_destroy(s->calls.inner);
-    s->calls.inner = s->call;
+    arena_destroy(s->calls->inner);
+    s->calls->inner = s->call;
   }
   s->call = c->arena;
   s->diags = c->diags;
@@ -73,10 +89,10 @@ enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_stat
 }
 
 void session_tell(struct dgc_session *s) {
-  if (!s->handlers.message || !*s->diags.told) return;
+  if (!s->handlers->message || !*s->diags.told) return;
   const char *text = diags_text_on(&s->diags, s->options.color, (int)s->options.columns);
   s->diags.told = s->diags.tail;
-  s->handlers.message(s->handlers.message_user, text);
+  s->handlers->message(s->handlers->message_user, text);
 }
 
 enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c) {
@@ -133,12 +149,12 @@ bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_diagnosti
 }
 
 enum dgc_status session_alone(struct dgc_session *s) {
-  if (s->calls.count == 1) return DGC_OK;
+  if (s->calls->count == 1) return DGC_OK;
   return session_fail(s, DGC_USAGE, "this cannot be done while the session is training");
 }
 
 enum dgc_status session_unreached(struct dgc_session *s) {
-  transport_report(s->transport, &s->target, &s->diags);
+  transport_report(s->transport, &s->settlement->target, &s->diags);
   return DGC_RUNTIME;
 }
 
@@ -163,12 +179,12 @@ enum dgc_status session_unread(const struct dgc_session *s) {
 
 _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "dgc_stop is called from handlers of signals");
 
-void dgc_stop(struct dgc_session *s) { atomic_store(&s->calls.stop, true); }
+void dgc_stop(struct dgc_session *s) { atomic_store(&s->calls->stop, true); }
 
 /* A call from on_progress leaves the request to the training. */
 bool session_stopped(struct dgc_session *s) {
-  bool stop = atomic_load_explicit(&s->calls.stop, memory_order_relaxed);
-  return stop && (s->calls.count > 1 || atomic_exchange(&s->calls.stop, false));
+  bool stop = atomic_load_explicit(&s->calls->stop, memory_order_relaxed);
+  return stop && (s->calls->count > 1 || atomic_exchange(&s->calls->stop, false));
 }
 
 struct str session_text(struct dgc_session *s) {
@@ -184,8 +200,8 @@ void list_append(struct arena *a, struct list *l, const char *value) {
 }
 
 void session_unsettle(struct dgc_session *s) {
-  s->settled = false;
-  s->moves = s->store != NULL;
+  s->settlement->done = false;
+  s->values->moves = s->values->store != NULL;
 }
 
 static void leave_inner(void *arg) {
@@ -207,13 +223,32 @@ void session_inner_end(struct inner_arena *inner) {
   leave_inner(inner);
 }
 
+/* All zeros. */
+static void give_parts(struct dgc_session *s, struct arena *a) {
+  s->calls = arena_new(a, struct calls);
+  s->handlers = arena_new(a, struct handlers);
+  s->used_files = arena_new(a, struct used_files);
+  s->parts = arena_new(a, struct predicted_parts);
+  s->settlement = arena_new(a, struct settlement);
+  s->evaluator = arena_new(a, struct evaluator);
+  s->running = arena_new(a, struct running);
+  s->values = arena_new(a, struct values);
+  s->restored = arena_new(a, struct restored);
+  s->saving = arena_new(a, struct saving);
+  s->data = arena_new(a, struct data_known);
+  s->best = arena_new(a, struct best_of_training);
+  s->tasks = arena_new(a, struct tasks_seen);
+  s->tracing = arena_new(a, struct tracing);
+}
+
 struct dgc_session *session_create(void) {
   struct arena_guard guards[3];
   struct arena *a = arena_create_guarded(&guards[0]);
   struct dgc_session *s = arena_new(a, struct dgc_session);
-  s->saving.step = -1;
-  s->saving.claims[0].fd = s->saving.claims[1].fd = -1;
-  s->best.step = s->best.evaluated = -1;
+  give_parts(s, a);
+  s->saving->step = -1;
+  s->saving->claims[0].fd = s->saving->claims[1].fd = -1;
+  s->best->so_far.step = s->best->so_far.evaluated = -1;
   s->arena = a;
   s->call = arena_create_guarded(&guards[1]);
   s->text = arena_create_guarded(&guards[2]);

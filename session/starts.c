@@ -5,6 +5,8 @@
 
 #include "session/model.h"
 #include "session/run.h"
+#include "session/state/checkpoints.h"
+#include "session/state/values.h"
 
 #include "ir/graph/graph.h"
 #include "ir/ops/op_id.h"
@@ -20,7 +22,7 @@ static const void *value_of(struct dgc_session *s, const struct model_variable *
   const struct checkpoint_entry *e = file ? checkpoint_find(file, of->name) : NULL;
   if (e && type_equal(&e->type, &of->type)) return e->data;
   void *data = arena_alloc(s->call, of->bytes);
-  return model_variable_read(s->store, of, data) ? data : NULL;
+  return model_variable_read(s->values->store, of, data) ? data : NULL;
 }
 
 static enum dgc_status copy(struct dgc_session *s, const struct model_variable *v,
@@ -37,7 +39,7 @@ static enum dgc_status copy(struct dgc_session *s, const struct model_variable *
                           path, (long long)wrong, of->name, v->name);
     data = own;
   }
-  return model_variable_write(s->store, v, data) ? DGC_OK : session_device_failed(s);
+  return model_variable_write(s->values->store, v, data) ? DGC_OK : session_device_failed(s);
 }
 
 static bool same_sizes(const struct type *a, const struct type *b) {
@@ -48,7 +50,7 @@ static bool same_sizes(const struct type *a, const struct type *b) {
 enum dgc_status session_starts(struct dgc_session *s, const struct map *loaded, const char *path) {
   enum dgc_status status = DGC_OK;
   struct model_variable *all;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   struct map known = map_make(s->call);
   for (int i = 0; i < count; i++) map_put(&known, all[i].name, &all[i]);
   for (const struct model_start *start = s->model->starts; start && !status; start = start->next) {
@@ -100,13 +102,13 @@ static bool is_behind(struct dgc_session *s, const char *name) {
 void session_say_anew(struct dgc_session *s) {
   enum { SHOWN = 4 };
   struct str names = str_make(s->call);
-  int count = s->restored.anew.count;
+  int count = s->restored->anew.count;
   bool behind = false;
-  if (!s->restored.any || s->restored.anew_told || !count || !entry_there(s, ENTRY_TRAIN)) return;
-  s->restored.anew_told = true;
+  if (!s->restored->any || s->restored->anew_told || !count || !entry_there(s, ENTRY_TRAIN)) return;
+  s->restored->anew_told = true;
   for (int i = 0; i < count && i < SHOWN; i++)
-    str_printf(&names, "%s%s", i ? ", " : "", s->restored.anew.items[i]);
-  for (int i = 0; i < count && !behind; i++) behind = is_behind(s, s->restored.anew.items[i]);
+    str_printf(&names, "%s%s", i ? ", " : "", s->restored->anew.items[i]);
+  for (int i = 0; i < count && !behind; i++) behind = is_behind(s, s->restored->anew.items[i]);
   if (count > SHOWN) str_printf(&names, " and %d more", count - SHOWN);
   if (!behind) {
     diag_note(&s->diags, LOC_NONE, "these start anew, as they are not in the file: %s", names.data);
@@ -119,5 +121,5 @@ void session_say_anew(struct dgc_session *s) {
       &s->diags, LOC_NONE,
       "an optimizer that corrects its first steps by `step`, as adam, takes these several times too large: "
       "--init-from %s starts all of them anew, `step` too",
-      s->restored.file);
+      s->restored->file);
 }

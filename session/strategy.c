@@ -9,6 +9,9 @@
 #include "session/forecast.h"
 #include "session/model.h"
 #include "session/options.h"
+#include "session/state/evaluator.h"
+#include "session/state/handlers.h"
+#include "session/state/settlement.h"
 
 #include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
@@ -42,7 +45,7 @@ static enum dgc_status count_tasks(struct dgc_session *s, const struct target *t
 static enum dgc_status list_devices(struct dgc_session *s) {
   const struct options *o = &s->options;
   struct target t;
-  if (s->listed.ndevices) return DGC_OK;
+  if (s->settlement->listed.ndevices) return DGC_OK;
   struct cluster c;
   enum dgc_status status = session_cluster(s, &c);
   if (!status) status = session_name_devices(s);
@@ -51,10 +54,10 @@ static enum dgc_status list_devices(struct dgc_session *s) {
                      : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
   if (!good) return DGC_USAGE;
   int rank, processes = session_processes(s, &rank);
-  if (transport_launched(&rank) > 1 && !s->evaluator.here) status = count_tasks(s, &t, processes);
-  if (!status) status = session_task(s, &c, &t, &s->task);
+  if (transport_launched(&rank) > 1 && !s->evaluator->here) status = count_tasks(s, &t, processes);
+  if (!status) status = session_task(s, &c, &t, &s->settlement->task);
   t.plugin = o->pjrt_plugin;
-  if (!status) s->listed = t;
+  if (!status) s->settlement->listed = t;
   return status;
 }
 
@@ -107,10 +110,10 @@ static enum dgc_status take_free(struct dgc_session *s, const struct model_setti
   enum { DIGITS = 5, MOST = 16384 };
   const char *bound = free_bound_of(m->text);
   size_t digits = bound ? strspn(bound, "0123456789") : 0;
-  if (digits && digits <= DIGITS && !bound[digits]) s->free_bound = strtol(bound, NULL, 10);
-  if (!digits || digits > DIGITS || bound[digits] || s->free_bound > MOST)
+  if (digits && digits <= DIGITS && !bound[digits]) s->settlement->free_bound = strtol(bound, NULL, 10);
+  if (!digits || digits > DIGITS || bound[digits] || s->settlement->free_bound > MOST)
     return wrong_setting(s, m, "an integer, \"free\", or \"free:N\" with N from 0 to 16384");
-  s->free = true;
+  s->settlement->free = true;
   c->asked.staleness = m->loc;
   return DGC_OK;
 }
@@ -191,15 +194,16 @@ void options_over(const struct options *o, struct config *c) {
 }
 
 static enum dgc_status asked_for(struct dgc_session *s, struct config *c) {
-  *c = (struct config){.target = s->listed};
-  s->free = false;
+  *c = (struct config){.target = s->settlement->listed};
+  s->settlement->free = false;
   enum dgc_status status = take_clause(s, c);
   if (!status) options_over(&s->options, c);
-  if (s->options.free) s->free_bound = s->options.free_bound;
-  s->free = s->options.free || (s->free && !s->options.asynchronous);
+  if (s->options.free) s->settlement->free_bound = s->options.free_bound;
+  s->settlement->free = s->options.free || (s->settlement->free && !s->options.asynchronous);
   struct diags silent; /* of a cluster that is wrong more is said elsewhere */
   diags_init(&silent, s->call);
-  if (s->hosts && (!c->cluster || !cluster_numbered(s->call, c->cluster, &silent))) c->cluster = s->hosts;
+  if (s->settlement->hosts && (!c->cluster || !cluster_numbered(s->call, c->cluster, &silent)))
+    c->cluster = s->settlement->hosts;
   return status;
 }
 
@@ -209,7 +213,7 @@ static const char *choose_sums(struct dgc_session *s, struct config *c, const ch
   bool asked = c->cross_device && strcmp(c->cross_device, automatic) == 0;
   if (c->cross_device && !asked) return NULL;
   c->cross_device = NULL;
-  if (!asked && s->task < 0 && transport_launched(&rank) == 1) return NULL;
+  if (!asked && s->settlement->task < 0 && transport_launched(&rank) == 1) return NULL;
   return session_choose_sums(s, c, session_batch(s), is_per_replica(&s->options), why);
 }
 
@@ -217,11 +221,11 @@ static const char *choose_sums(struct dgc_session *s, struct config *c, const ch
 static void settle_sums(struct dgc_session *s, struct config *c) {
   const char *why, *chosen = choose_sums(s, c, &why);
   int process, processes = transport_launched(&process);
-  s->why_sums = NULL;
+  s->settlement->why_sums = NULL;
   if (!chosen) return;
   c->cross_device = chosen;
   if (processes > 1)
-    s->why_sums = arena_strdup(s->arena, why);
+    s->settlement->why_sums = arena_strdup(s->arena, why);
   else
     diag_note(&s->diags, LOC_NONE, "%s", why);
 }
@@ -244,11 +248,11 @@ static enum dgc_status compare(struct dgc_session *s, struct config *c, struct s
 /* The strategy that needs least, with the table that says so. */
 static enum dgc_status choose(struct dgc_session *s, struct config *c) {
   struct str table = str_make(s->call);
-  if (backend_is_whole(s->listed.devices[0].name.kind))
+  if (backend_is_whole(s->settlement->listed.devices[0].name.kind))
     return session_fail(s, DGC_USAGE,
                         "strategy auto: what a PJRT plugin makes of a graph cannot be predicted");
   enum dgc_status status = compare(s, c, &table);
-  if (!status && s->handlers.pass) s->handlers.pass(s->handlers.pass_user, "strategies", table.data);
+  if (!status && s->handlers->pass) s->handlers->pass(s->handlers->pass_user, "strategies", table.data);
   return status;
 }
 
@@ -263,7 +267,7 @@ enum dgc_status session_compare(struct dgc_session *s, struct str *table) {
  * model; NULL: they are compiled for all tasks. */
 static const char *find_task(struct dgc_session *s, const struct config *c, const struct strategy *strategy) {
   const struct target *t = &c->target;
-  int process = s->task, rank, *of = arena_new_array(s->call, (size_t)t->ndevices, int);
+  int process = s->settlement->task, rank, *of = arena_new_array(s->call, (size_t)t->ndevices, int);
   if (process < 0 && session_processes(s, &rank) > 1) process = rank;
   if (process < 0) return NULL;
   for (int i = 0; i < ENTRY_COUNT; i++) {
@@ -282,7 +286,7 @@ static const char *find_task(struct dgc_session *s, const struct config *c, cons
 static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
 
 int session_workers(struct dgc_session *s, int *workers, int *servers, int *nservers) {
-  const struct target *t = &s->target;
+  const struct target *t = &s->settlement->target;
   int *of = arena_new_array(s->call, (size_t)t->ndevices, int), n = 0;
   target_processes(t, of);
   *nservers = 0;
@@ -302,7 +306,7 @@ void session_one_worker(const struct dgc_session *s, struct arena *a, struct con
     if (is_server(&alone.devices[i])) continue;
     worker += of[i] != last;
     last = of[i];
-    if (worker != s->worker) alone.devices[i].storage = true;
+    if (worker != s->settlement->worker) alone.devices[i].storage = true;
   }
   c->target = alone;
 }
@@ -333,8 +337,8 @@ static enum dgc_status check_free(struct dgc_session *s, const struct config *c,
 
 enum dgc_status session_target(struct dgc_session *s) {
   enum dgc_status status = list_devices(s);
-  if (status || s->settled) return status;
-  s->target = s->listed;
+  if (status || s->settlement->done) return status;
+  s->settlement->target = s->settlement->listed;
   if (!s->model) return DGC_OK;
   struct config c;
   struct strategy strategy;
@@ -344,7 +348,7 @@ enum dgc_status session_target(struct dgc_session *s) {
   settle_sums(s, &c);
   c.batch = c.batch_per_replica = 0; /* it is another for each graph */
   c.task = NULL;
-  bool free = s->free && !s->evaluator.here;
+  bool free = s->settlement->free && !s->evaluator->here;
   if (free) count_towers(s, &c);
   if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
     if (has_clause(s) && session_blame(s) == DGC_USAGE)
@@ -354,9 +358,9 @@ enum dgc_status session_target(struct dgc_session *s) {
   status = free ? check_free(s, &c, &strategy) : DGC_OK;
   if (status) return status;
   c.task = find_task(s, &c, &strategy);
-  s->config = c;
-  s->target = c.target;
-  s->settled = true;
+  s->settlement->config = c;
+  s->settlement->target = c.target;
+  s->settlement->done = true;
   return DGC_OK;
 }
 
@@ -364,13 +368,13 @@ int64_t session_batch(const struct dgc_session *s) {
   const struct options *o = &s->options;
   if (!o->batch && s->position.batch) return s->position.batch;
   int64_t rows = o->batch ? o->batch : DEFAULT_BATCH;
-  return is_per_replica(o) && s->settled ? rows * s->config.towers : rows;
+  return is_per_replica(o) && s->settlement->done ? rows * s->settlement->config.towers : rows;
 }
 
 void session_configure(const struct dgc_session *s, struct config *c, int64_t batch) {
   const struct options *o = &s->options;
-  *c = s->config;
-  c->target = s->target;
+  *c = s->settlement->config;
+  c->target = s->settlement->target;
   c->task = NULL; /* see session_part */
   c->batch = batch ? batch : session_batch(s);
   if (is_per_replica(o)) c->batch_per_replica = o->batch ? o->batch : DEFAULT_BATCH;

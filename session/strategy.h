@@ -4,6 +4,7 @@
 #define DGC_SESSION_STRATEGY_H
 
 #include "session/session.h"
+#include "session/state/settlement.h"
 
 /* The devices; once there is a model, all that its graphs are compiled for is settled with them. */
 enum dgc_status session_target(struct dgc_session *s);
@@ -12,7 +13,7 @@ void session_configure(const struct dgc_session *s, struct config *c, int64_t ba
 /* Of asynchronous training in no fixed order: the processes that are workers, and those that are parameter servers, in
  * their order; both have room for all devices. How many workers. */
 int session_workers(struct dgc_session *s, int *workers, int *servers, int *nservers);
-/* The devices of s->worker alone carry towers. In `a`. */
+/* The devices of s->settlement->worker alone carry towers. In `a`. */
 void session_one_worker(const struct dgc_session *s, struct arena *a, struct config *c);
 /* Whether the strategy is to be chosen. */
 bool session_chooses(const struct dgc_session *s);

@@ -2,6 +2,9 @@
 /* What the tasks of a cluster of processes have done with their time: each tells the first one, which compares them. */
 #include "session/tasks.h"
 
+#include "session/state/settlement.h"
+#include "session/state/tasks.h"
+
 #include "ir/target.h"
 #include "runtime/mpi/transport.h"
 
@@ -63,7 +66,7 @@ void tasks_judge(struct arena *scratch, struct dgc_task *tasks, int count) {
 
 void tasks_begin(struct dgc_session *s) {
   struct tally *t = s->transport ? s->transport->tally : NULL;
-  s->tasks.count = 0;
+  s->tasks->count = 0;
   if (!t) return;
   t->computing = 0;
   t->sent = 0;
@@ -102,14 +105,14 @@ static void read_tally(struct dgc_task *t, const char *text) {
 
 /* The first process's list, with the names of tasks. */
 static void make_list(struct dgc_session *s) {
-  const struct target *t = &s->target;
+  const struct target *t = &s->settlement->target;
   int size = s->transport->size, *of = arena_new_array(s->call, (size_t)t->ndevices, int);
-  s->tasks.items = arena_new_array(s->arena, (size_t)size, struct dgc_task);
+  s->tasks->items = arena_new_array(s->arena, (size_t)size, struct dgc_task);
   target_processes(t, of);
-  for (int i = 0; i < size; i++) s->tasks.items[i].name = arena_printf(s->arena, "process %d", i);
+  for (int i = 0; i < size; i++) s->tasks->items[i].name = arena_printf(s->arena, "process %d", i);
   for (int i = 0; i < t->ndevices; i++) {
     const struct device_name *n = &t->devices[i].name;
-    if (n->job) s->tasks.items[of[i]].name = arena_printf(s->arena, "/job:%s/task:%d", n->job, n->task);
+    if (n->job) s->tasks->items[of[i]].name = arena_printf(s->arena, "/job:%s/task:%d", n->job, n->task);
   }
 }
 
@@ -120,14 +123,14 @@ enum dgc_status tasks_collect(struct dgc_session *s, double seconds) {
   if (!transport_collect(t, s->call, tally_text(s->call, t, seconds), &all)) return session_unreached(s);
   tasks_begin(s);
   if (!all) return DGC_OK;
-  if (!s->tasks.items) make_list(s);
-  s->tasks.count = t->size;
-  for (int i = 0; i < t->size; i++) read_tally(&s->tasks.items[i], all[i]);
-  tasks_judge(s->call, s->tasks.items, s->tasks.count);
+  if (!s->tasks->items) make_list(s);
+  s->tasks->count = t->size;
+  for (int i = 0; i < t->size; i++) read_tally(&s->tasks->items[i], all[i]);
+  tasks_judge(s->call, s->tasks->items, s->tasks->count);
   return DGC_OK;
 }
 
 const struct dgc_task *dgc_tasks(struct dgc_session *s, int *count) {
-  *count = s->tasks.count;
-  return s->tasks.items;
+  *count = s->tasks->count;
+  return s->tasks->items;
 }

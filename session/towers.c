@@ -3,6 +3,7 @@
 #include "session/towers.h"
 
 #include "session/compile.h"
+#include "session/state/settlement.h"
 #include "session/strategy.h"
 
 #include "ir/graph/graph.h"
@@ -42,8 +43,9 @@ enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, 
 }
 
 void session_say_idle_towers(struct dgc_session *s) {
-  int64_t rows = session_batch(s), idle = s->config.towers - rows;
+  int64_t rows = session_batch(s), idle = s->settlement->config.towers - rows;
   if (idle > 0)
     diag_note(&s->diags, LOC_NONE, "a batch of %lld row%s leaves %lld of %lld towers without any",
-              (long long)rows, rows == 1 ? "" : "s", (long long)idle, (long long)s->config.towers);
+              (long long)rows, rows == 1 ? "" : "s", (long long)idle,
+              (long long)s->settlement->config.towers);
 }

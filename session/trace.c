@@ -6,6 +6,7 @@
 #include "session/trace.h"
 
 #include "session/files.h"
+#include "session/state/tracing.h"
 
 #include "base/clock.h"
 #include "ir/graph/text.h"
@@ -41,7 +42,7 @@ static bool run_traced(struct dgc_session *s, const struct plan_run *r);
 /* ---- the file ---- */
 
 static void put(struct dgc_session *s) {
-  struct trace *t = s->tracing.trace;
+  struct trace *t = s->tracing->trace;
   if (!t->failed) t->failed = !atomic_write(&t->file, t->line.data, t->line.len, &s->diags);
   t->line.len = 0;
 }
@@ -63,16 +64,16 @@ static void put_member(struct trace *t, const char *before, const char *text) {
 }
 
 static void name_row(struct dgc_session *s, int row, const char *name) {
-  begin_event(s->tracing.trace, "M", row);
-  put_member(s->tracing.trace, ",\"name\":\"thread_name\",\"args\":{\"name\":", name);
-  str_put(&s->tracing.trace->line, "}}");
-  begin_event(s->tracing.trace, "M", row);
-  str_printf(&s->tracing.trace->line, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}}", row);
+  begin_event(s->tracing->trace, "M", row);
+  put_member(s->tracing->trace, ",\"name\":\"thread_name\",\"args\":{\"name\":", name);
+  str_put(&s->tracing->trace->line, "}}");
+  begin_event(s->tracing->trace, "M", row);
+  str_printf(&s->tracing->trace->line, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}}", row);
   put(s);
 }
 
 enum dgc_status trace_open(struct dgc_session *s) {
-  if (s->tracing.begun || !s->options.trace) return DGC_OK;
+  if (s->tracing->begun || !s->options.trace) return DGC_OK;
   int rank = s->transport ? s->transport->rank : 0;
   const char *path = rank ? arena_printf(s->arena, "%s.%d", s->options.trace, rank) : s->options.trace;
   enum dgc_status status = session_files_apart(s, false);
@@ -80,9 +81,9 @@ enum dgc_status trace_open(struct dgc_session *s) {
   struct trace *t = arena_new(s->arena, struct trace);
   *t = (struct trace){.origin = clock_ns(), .process = rank, .line = str_make(s->arena)};
   if (!atomic_open(&t->file, s->arena, path, &s->diags)) return DGC_RUNTIME;
-  s->tracing.trace = t;
-  s->tracing.begun = true;
-  s->tracing.run = run_traced;
+  s->tracing->trace = t;
+  s->tracing->begun = true;
+  s->tracing->run = run_traced;
   str_put(&t->line, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   begin_event(t, "M", 0);
   put_member(t, ",\"name\":\"process_name\",\"args\":{\"name\":",
@@ -94,8 +95,8 @@ enum dgc_status trace_open(struct dgc_session *s) {
 }
 
 enum dgc_status trace_close(struct dgc_session *s) {
-  struct trace *t = s->tracing.trace;
-  s->tracing.trace = NULL;
+  struct trace *t = s->tracing->trace;
+  s->tracing->trace = NULL;
   if (!t) return DGC_OK;
   str_printf(&t->line, "\n],\"otherData\":{\"version\":\"%s\",\"model\":", dgc_version());
   text_print_json(&t->line, s->model->name);
@@ -127,7 +128,7 @@ static bool begin_span(struct trace *t, int row, const char *name, const char *c
 }
 
 void trace_span(struct dgc_session *s, const char *what, uint64_t begin) {
-  struct trace *t = s->tracing.trace;
+  struct trace *t = s->tracing->trace;
   if (!t) return;
   if (begin_span(t, HOST_ROW, what, what, begin, clock_ns()))
     str_printf(&t->line, ",\"args\":{\"step\":%lld}}", (long long)s->position.step);
@@ -193,7 +194,7 @@ static void put_work(struct trace *t, struct arena *a, const struct plan *p, con
 
 /* Before its first event: of several processes each has some of the devices. */
 static void name_device(struct dgc_session *s, const struct plan *p, int device) {
-  struct trace *t = s->tracing.trace;
+  struct trace *t = s->tracing->trace;
   if (!t->named) t->named = arena_new_array(s->arena, (size_t)p->ndevices, bool);
   if (t->named[device]) return;
   t->named[device] = true;
@@ -201,7 +202,7 @@ static void name_device(struct dgc_session *s, const struct plan *p, int device)
 }
 
 static void put_run(struct dgc_session *s, const struct plan_run *r, uint64_t begin, uint64_t end) {
-  struct trace *t = s->tracing.trace;
+  struct trace *t = s->tracing->trace;
   struct inner_arena inner;
   const struct exec_trace *all = (*r->traced)->events;
   session_inner_begin(s, &inner);

@@ -14,6 +14,13 @@
 #include "session/model.h"
 #include "session/options.h"
 #include "session/position.h"
+#include "session/state/best.h"
+#include "session/state/calls.h"
+#include "session/state/data.h"
+#include "session/state/evaluator.h"
+#include "session/state/handlers.h"
+#include "session/state/settlement.h"
+#include "session/state/tracing.h"
 #include "session/strategy.h"
 #include "session/tasks.h"
 #include "session/towers.h"
@@ -143,9 +150,9 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
   const struct every *log = &s->options.log_every;
   bool log_due = !t->alone && (end || t->evaluated || goal_is_reached(&t->goal, &s->position) ||
                                (log->steps || log->epochs ? every_due(log, &s->position) : b->last));
-  bool due = b->last || log_due || t->due || (s->handlers.progress && clock_seconds() - t->reported >= 0.1);
+  bool due = b->last || log_due || t->due || (s->handlers->progress && clock_seconds() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
-  if (status || !due || !s->handlers.progress) return status;
+  if (status || !due || !s->handlers->progress) return status;
   double time = t->reported = clock_seconds();
   struct dgc_progress p = {
       .epoch = b->epoch,
@@ -171,9 +178,9 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
   p.nlosses = losses_named(t->losses, &p.losses);
   p.nmetrics = losses_metrics(t->losses, &p.metrics);
   p.nrates = session_rates(s, s->position.step - 1, t->rates);
-  s->calls.listening = true;
-  if (!s->handlers.progress(s->handlers.progress_user, &p)) t->stop = true;
-  s->calls.listening = false;
+  s->calls->listening = true;
+  if (!s->handlers->progress(s->handlers->progress_user, &p)) t->stop = true;
+  s->calls->listening = false;
   return DGC_OK;
 }
 
@@ -219,7 +226,7 @@ static enum dgc_status evaluate(struct training *t) {
   enum dgc_status status = session_evaluate(s, t->test, t->validation);
   trace_span(s, "evaluation", begun);
   if (status == DGC_STOPPED) return DGC_OK;
-  for (int i = 0; !status && i < s->model->nmeasures; i++) t->validation[i].name = s->val_names[i];
+  for (int i = 0; !status && i < s->model->nmeasures; i++) t->validation[i].name = s->best->names[i];
   t->evaluated = !status;
   t->improved = !status && session_watched(s, t->validation);
   if (t->improved && s->options.keep_best) status = keep_best(t);
@@ -230,7 +237,7 @@ static enum dgc_status evaluate(struct training *t) {
 /* Behind a step. What the last one gives is kept if it is the best, and is no part of what goes on. */
 static enum dgc_status evaluate_if_due(struct training *t) {
   struct dgc_session *s = t->s;
-  struct best_so_far before = s->best;
+  struct best_so_far before = s->best->so_far;
   bool due = t->test && session_evaluation_due(s);
   bool last = t->test && !due && session_keeps_last(s, &t->goal);
   if (!due && !last) return DGC_OK;
@@ -267,10 +274,10 @@ static enum dgc_status open_test(struct training *t) {
     return DGC_USAGE;
   }
   int n = s->model->nmeasures;
-  s->val_names = arena_new_array(s->arena, (size_t)n, const char *);
+  s->best->names = arena_new_array(s->arena, (size_t)n, const char *);
   t->validation = arena_new_array(s->call, (size_t)n, struct dgc_metric);
-  for (int i = 0; i < n; i++) s->val_names[i] = arena_printf(s->arena, "val.%s", s->model->measures[i]);
-  for (int i = 0; i < n; i++) t->validation[i].name = s->val_names[i];
+  for (int i = 0; i < n; i++) s->best->names[i] = arena_printf(s->arena, "val.%s", s->model->measures[i]);
+  for (int i = 0; i < n; i++) t->validation[i].name = s->best->names[i];
   status = session_watch(s);
   return status ? status : session_ready(s, ENTRY_EVAL);
 }
@@ -444,7 +451,7 @@ static enum dgc_status train_in_order(struct training *t) {
   enum dgc_status status = DGC_OK;
   while (!status && !done(listen(t))) {
     const struct batch *b;
-    uint64_t begin = s->tracing.trace ? clock_ns() : 0;
+    uint64_t begin = s->tracing->trace ? clock_ns() : 0;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) return end_early(t, session_unread(s));
     if (begin) trace_span(s, "input", begin);
     status = train_batch(t, b);
@@ -488,9 +495,9 @@ static enum dgc_status train_over(struct training *t) {
   t->first_step = s->begun = s->position.step;
   t->saved_step = -1; /* that was another training, which knew of no evaluation that comes first here */
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
-  if (s->free) session_free_loader(s, &lo);
-  status = s->free ? DGC_OK : session_shard(s, &lo);
-  if (!status && !s->free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
+  if (s->settlement->free) session_free_loader(s, &lo);
+  status = s->settlement->free ? DGC_OK : session_shard(s, &lo);
+  if (!status && !s->settlement->free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
   if (!t->loader) return session_unread(s);
@@ -504,7 +511,7 @@ static enum dgc_status train_over(struct training *t) {
   /* Stopped before it could evaluate, and saved. */
   if (!status && s->position.step && t->test && session_evaluation_due(s)) status = evaluate(t);
   forget_evaluation(t);
-  if (!status) status = s->free ? train_freely(t) : train_in_order(t);
+  if (!status) status = s->settlement->free ? train_freely(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
   if (!status && t->unsaved) status = session_save_end(s, s->options.checkpoint);
   if (!status && t->rows > 0 && !t->told) status = report_end(t);
@@ -531,8 +538,8 @@ static enum dgc_status refuse_evaluator(struct dgc_session *s) {
   enum dgc_status status = session_cluster(s, &c);
   int rank;
   if (status) return status;
-  if (s->evaluator.here) return session_fail(s, DGC_USAGE, "the task evaluator:0 does not train");
-  if (s->evaluator.tasks && transport_launched(&rank) == 1)
+  if (s->evaluator->here) return session_fail(s, DGC_USAGE, "the task evaluator:0 does not train");
+  if (s->evaluator->tasks && transport_launched(&rank) == 1)
     diag_note(&s->diags, LOC_NONE,
               "the evaluator of the cluster is a process of its own: --task evaluator:0");
   return DGC_OK;
@@ -555,14 +562,14 @@ static enum dgc_status train(struct dgc_session *s) {
   struct training t = {.s = s, .goal = options_goal(o)};
   struct arena_guard guard;
   arena_guard(&guard, end_training, &t);
-  s->trained = true;
+  s->data->trained = true;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
   if (!status) status = refuse_evaluator(s);
   if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
-  if (!status && o->train_metrics && s->free)
+  if (!status && o->train_metrics && s->settlement->free)
     status = session_fail(s, DGC_USAGE, "train-metrics: with staleness free only losses are added up");
-  if (!status && o->dump_batch && s->free)
+  if (!status && o->dump_batch && s->settlement->free)
     status = session_fail(s, DGC_USAGE,
                           "dump-batch: with staleness free no process knows which step reads a batch");
   if (!status) status = session_may_save(s);
@@ -572,7 +579,7 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = session_claim(s);
   if (!status) status = session_init_from(s);
   if (!status) session_say_left_out(s);
-  if (!status && s->free) status = session_free_allowed(s);
+  if (!status && s->settlement->free) status = session_free_allowed(s);
   if (!status && !t.data)
     status = session_data(s, DATA_TRAIN, false, &t.data); /* whose words are those of the test data too */
   if (!status) status = open_test(&t);

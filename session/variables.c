@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of a session, for the caller to list, read and write. */
 #include "session/run.h"
+#include "session/state/values.h"
 
 #include "ir/graph/graph.h"
 #include "ir/ops/op_id.h"
@@ -19,7 +20,7 @@ static enum dgc_status nth_variable(struct dgc_session *s, int index, struct dgc
   enum dgc_status status = need_variables(s);
   if (status) return status;
   struct model_variable *all;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   *there = index >= 0 && index < count;
   if (*there) tensor_describe(all[index].name, &all[index].type, out);
   return DGC_OK;
@@ -43,7 +44,7 @@ bool dgc_trained(struct dgc_session *s, const char *variable) {
 
 static enum dgc_status no_variable(struct dgc_session *s, const char *name) {
   struct model_variable *all;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   const char **names = arena_new_array(s->call, (size_t)count, const char *);
   for (int i = 0; i < count; i++) names[i] = all[i].name;
   const char *closest = str_closest(name, names, (size_t)count);
@@ -57,15 +58,15 @@ static enum dgc_status access_variable(struct dgc_session *s, const char *name, 
   enum dgc_status status = need_variables(s);
   if (status) return status;
   struct model_variable *all, *v = NULL;
-  int count = store_model_variables(s->store, s->call, &all);
+  int count = store_model_variables(s->values->store, s->call, &all);
   for (int i = 0; i < count; i++)
     if (strcmp(all[i].name, name) == 0) v = &all[i];
   if (!v) return no_variable(s, name);
   if (v->bytes != bytes)
     return session_fail(s, DGC_USAGE, "variable %s is %s: %zu bytes, not %zu", name,
                         type_text(s->call, &v->type), v->bytes, bytes);
-  bool good = !out || model_variable_read(s->store, v, out);
-  if (in) good = model_variable_write(s->store, v, in) && store_spread(s->store);
+  bool good = !out || model_variable_read(s->values->store, v, out);
+  if (in) good = model_variable_write(s->values->store, v, in) && store_spread(s->values->store);
   return good ? DGC_OK : session_device_failed(s);
 }
 

@@ -3,6 +3,7 @@
 #include "session/words.h"
 
 #include "session/model.h"
+#include "session/state/checkpoints.h"
 
 #include "base/file.h"
 #include "runtime/data/json.h"
@@ -30,7 +31,8 @@ static struct words *find(struct dgc_session *s, const char *input) {
 struct vocabulary *words_of(struct dgc_session *s, const char *input, bool train) {
   struct words *w = find(s, input);
   bool known = w->vocabulary && w->vocabulary->closed;
-  if (train && (!known || (!s->restored.any && !s->position.step))) w->vocabulary = vocabulary_make(s->arena);
+  if (train && (!known || (!s->restored->any && !s->position.step)))
+    w->vocabulary = vocabulary_make(s->arena);
   return train || known ? w->vocabulary : NULL;
 }
 

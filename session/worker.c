@@ -5,6 +5,9 @@
 
 #include "session/agree.h"
 #include "session/compile.h"
+#include "session/state/running.h"
+#include "session/state/settlement.h"
+#include "session/state/values.h"
 #include "session/strategy.h"
 
 #include "ir/graph/graph.h"
@@ -66,7 +69,7 @@ static enum dgc_status find_stages(struct dgc_session *s, const struct plan *p, 
 
 static enum dgc_status load(struct dgc_session *s, struct worker_step *w, const struct plan *p,
                             struct exec **out) {
-  *out = exec_load(p, &w->engines, s->store, s->workers, &s->diags);
+  *out = exec_load(p, &w->engines, s->values->store, s->running->workers, &s->diags);
   return *out && exec_set_limit(*out, (int)s->options.timeout, &s->diags) ? DGC_OK : DGC_RUNTIME;
 }
 
@@ -96,11 +99,11 @@ static enum dgc_status build_step(struct dgc_session *s, struct worker_step *w, 
   bool *serves = arena_new_array(s->call, (size_t)p->nprocesses, bool);
   session_workers(s, workers, servers, &nservers);
   for (int i = 0; i < nservers; i++) serves[servers[i]] = true;
-  enum dgc_status status = check_alone(s, p, workers[s->worker], serves);
-  if (!status) status = find_stages(s, p, workers[s->worker], serves, own);
+  enum dgc_status status = check_alone(s, p, workers[s->settlement->worker], serves);
+  if (!status) status = find_stages(s, p, workers[s->settlement->worker], serves, own);
   if (!status) status = agree_on_plan(s, g, p);
   if (status || !t) return status;
-  w->engines = *s->engines;
+  w->engines = *s->running->engines;
   w->engines.transport = t;
   if (!serves[s->transport->rank]) return load(s, w, p, &l->exec);
   return load_stages(s, w, own);
@@ -112,9 +115,9 @@ enum dgc_status worker_plan(struct dgc_session *s, int worker, int64_t batch, co
   struct loaded *l = arena_new(a, struct loaded);
   *l = (struct loaded){.kind = ENTRY_TRAIN, .batch = batch, .arena = a};
   *out = (struct worker_step){.step = l};
-  s->worker = worker;
+  s->settlement->worker = worker;
   enum dgc_status status = build_step(s, out, t);
-  s->worker = 0;
+  s->settlement->worker = 0;
   return status;
 }
 

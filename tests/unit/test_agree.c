@@ -7,6 +7,7 @@
 #include "ir/plan/plan.h"
 #include "passes/pass.h"
 #include "planner/planner.h"
+#include "session/state/settlement.h"
 #include "tests/support/processes.h"
 
 #include <setjmp.h>
@@ -78,13 +79,14 @@ static void plant(struct plan *p, const struct fault *f) {
 static void one_process(void *arg, const struct transport *t) {
   struct work *w = arg;
   struct arena *a = w->arenas[t->rank];
-  struct dgc_session s = {.arena = a, .call = a, .transport = t};
+  struct settlement settlement = {0};
+  struct dgc_session s = {.arena = a, .call = a, .settlement = &settlement, .transport = t};
   const struct pipeline_options o = {.verify_each = true};
   diags_init(&s.diags, a);
   w->status[t->rank] = DGC_RUNTIME;
   struct graph *g = read_source(a, &s.diags), *part = read_source(a, &s.diags);
   if (!g || !part) return;
-  s.target = g->config.target;
+  settlement.target = g->config.target;
   part->config.task = arena_printf(a, "worker:%d", t->rank);
   part = pipeline_run(a, part, NULL, NULL, &o, &s.diags);
   struct plan *p = part ? plan_build_processes(a, part, &s.diags) : NULL;
