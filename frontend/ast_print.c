@@ -188,6 +188,60 @@ static void put_scan(struct str *s, const struct stmt *st, int depth) {
   put_block(s, &st->body, depth);
 }
 
+/* ` : type = value aggregation(sum)` */
+static void put_declared(struct str *s, const struct stmt *st) {
+  put_field(s, " : ", st->type);
+  put_field(s, " = ", st->value);
+  for (const struct arg *a = st->entries.first; a; a = a->next)
+    str_printf(s, " %s(%s)", a->name, a->value->name);
+}
+
+static void put_for(struct str *s, const struct stmt *st, int depth) {
+  put_field(s, " in ", st->value);
+  put_field(s, "..", st->limit);
+  put_block(s, &st->body, depth);
+}
+
+static void put_train(struct str *s, const struct stmt *st) {
+  put_field(s, st->names.count ? " = " : "", st->value);
+  put_field(s, " with ", st->optimizer);
+  put_field(s, " over ", st->over);
+}
+
+static void put_data(struct str *s, const struct stmt *st, int depth) {
+  str_put(s, " {\n");
+  for (const struct arg *a = st->entries.first; a; a = a->next) {
+    put_indent(s, depth + 1);
+    str_put(s, a->name);
+    put_field(s, " = ", a->value);
+    str_putc(s, '\n');
+  }
+  put_indent(s, depth);
+  str_putc(s, '}');
+}
+
+/* What stands behind the statement's word and names. */
+static void put_rest(struct str *s, const struct stmt *st, int depth) {
+  switch (st->kind) {
+  case STMT_INPUT:
+  case STMT_VAR:
+  case STMT_STATE: put_declared(s, st); break;
+  case STMT_ASSIGN: put_field(s, " <- ", st->value); break;
+  case STMT_ADD: put_field(s, " += ", st->value); break;
+  case STMT_RETURN:
+  case STMT_STRATEGY: put_field(s, "", st->value); break;
+  case STMT_FOR: put_for(s, st, depth); break;
+  case STMT_SCAN: put_scan(s, st, depth); break;
+  case STMT_IF: put_if(s, st, depth); break;
+  case STMT_BIND:
+  case STMT_METRIC:
+  case STMT_PREDICT: put_field(s, " = ", st->value); break;
+  case STMT_TRAIN: put_train(s, st); break;
+  case STMT_DATA: put_data(s, st, depth); break;
+  case STMT_ON: break;
+  }
+}
+
 static void put_stmt(struct str *s, const struct stmt *st, int depth) {
   static const char *const words[] = {
       [STMT_INPUT] = "input ",
@@ -209,47 +263,7 @@ static void put_stmt(struct str *s, const struct stmt *st, int depth) {
   };
   str_put(s, words[st->kind]);
   put_names(s, &st->names);
-  switch (st->kind) {
-  case STMT_INPUT:
-  case STMT_VAR:
-  case STMT_STATE:
-    put_field(s, " : ", st->type);
-    put_field(s, " = ", st->value);
-    for (const struct arg *a = st->entries.first; a; a = a->next)
-      str_printf(s, " %s(%s)", a->name, a->value->name);
-    break;
-  case STMT_ASSIGN: put_field(s, " <- ", st->value); break;
-  case STMT_ADD: put_field(s, " += ", st->value); break;
-  case STMT_RETURN:
-  case STMT_STRATEGY: put_field(s, "", st->value); break;
-  case STMT_FOR:
-    put_field(s, " in ", st->value);
-    put_field(s, "..", st->limit);
-    put_block(s, &st->body, depth);
-    break;
-  case STMT_SCAN: put_scan(s, st, depth); break;
-  case STMT_IF: put_if(s, st, depth); break;
-  case STMT_BIND:
-  case STMT_METRIC:
-  case STMT_PREDICT: put_field(s, " = ", st->value); break;
-  case STMT_TRAIN:
-    put_field(s, st->names.count ? " = " : "", st->value);
-    put_field(s, " with ", st->optimizer);
-    put_field(s, " over ", st->over);
-    break;
-  case STMT_DATA:
-    str_put(s, " {\n");
-    for (const struct arg *a = st->entries.first; a; a = a->next) {
-      put_indent(s, depth + 1);
-      str_put(s, a->name);
-      put_field(s, " = ", a->value);
-      str_putc(s, '\n');
-    }
-    put_indent(s, depth);
-    str_putc(s, '}');
-    break;
-  case STMT_ON: break;
-  }
+  put_rest(s, st, depth);
   if (st->place) {
     str_put(s, st->kind == STMT_ON ? "on " : " on ");
     put_expr(s, st->place, PRECEDENCE_POSTFIX);

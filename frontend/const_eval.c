@@ -242,62 +242,76 @@ static bool selected(unsigned op, const struct value *v, struct value *y) {
   return true;
 }
 
-struct value const_op(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc) {
-  const struct op_info *info = op_table[op];
-  struct value known;
-  if (exact(r, op, v, n, loc, &known) || selected(op, v, &known)) return known;
-  bool single = info->dtypes == DTYPE_SINGLE, any_bool = false, all_bool = true;
-  bool any_float = single || info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST;
+enum { MAX_OPERANDS = 3 };
+
+/* The element type in which an op of numbers and conditions is computed. DT_COUNT: it is of none. */
+static enum dtype dtype_of_op(unsigned op, const struct value *v, int n) {
+  enum dtype_rule takes = op_table[op]->dtypes;
+  bool any_float = takes == DTYPE_FLOAT || takes == DTYPE_TEST, any_bool = false, all_bool = true;
   for (int i = 0; i < n; i++) {
     any_float |= v[i].kind == VALUE_FLOAT;
     any_bool |= v[i].kind == VALUE_BOOL;
     all_bool &= v[i].kind == VALUE_BOOL;
   }
-  if (n > 3 || (any_bool && (!all_bool || op == OP_select))) {
-    struct str list = str_make(r->arena);
-    for (int i = 0; i < n; i++)
-      str_printf(&list, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", value_describe(r->arena, &v[i]));
-    report(r, loc, "%s does not work on %s", info->name, list.data);
-    return value_error();
-  }
-  enum dtype d = any_bool ? DT_BOOL : single ? DT_F32 : any_float ? DT_F64 : DT_I64;
-  struct node operands[3] = {0}, *inputs[3], node = {.op = op, .ninputs = n, .inputs = inputs};
-  struct tensor in[3], out;
-  double f[3], y = 0;
-  float narrow[3], y_narrow;
-  int64_t ints[3];
-  uint8_t bools[3];
+  if (n > MAX_OPERANDS || (any_bool && (!all_bool || op == OP_select))) return DT_COUNT;
+  return any_bool ? DT_BOOL : takes == DTYPE_SINGLE ? DT_F32 : any_float ? DT_F64 : DT_I64;
+}
+
+static struct value report_operands(struct resolver *r, unsigned op, const struct value *v, int n,
+                                    struct loc loc) {
+  struct str list = str_make(r->arena);
+  for (int i = 0; i < n; i++)
+    str_printf(&list, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", value_describe(r->arena, &v[i]));
+  report(r, loc, "%s does not work on %s", op_table[op]->name, list.data);
+  return value_error();
+}
+
+/* A scalar as tensors have it. */
+union scalar_bytes {
+  double f64;
+  float f32;
+  int64_t i64;
+  uint8_t truth;
+};
+
+static union scalar_bytes bytes_of(const struct value *v, enum dtype d) {
+  double f = v->kind == VALUE_INT ? (double)v->i : v->kind == VALUE_FLOAT ? v->f : 0;
+  if (d == DT_F64) return (union scalar_bytes){.f64 = f};
+  if (d == DT_F32) return (union scalar_bytes){.f32 = (float)f};
+  if (d == DT_I64) return (union scalar_bytes){.i64 = v->kind == VALUE_INT ? v->i : 0};
+  return (union scalar_bytes){.truth = v->kind == VALUE_BOOL && v->b};
+}
+
+static struct value value_of_bytes(const union scalar_bytes *y, enum dtype d) {
+  if (d == DT_BOOL) return value_bool(y->truth);
+  if (d == DT_I64) return value_int(y->i64);
+  return value_float(d == DT_F32 ? (double)y->f32 : y->f64);
+}
+
+struct value const_op(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc) {
+  struct value known;
+  if (exact(r, op, v, n, loc, &known) || selected(op, v, &known)) return known;
+  enum dtype d = dtype_of_op(op, v, n);
+  if (d == DT_COUNT) return report_operands(r, op, v, n, loc);
+  struct node operands[MAX_OPERANDS] = {0}, *inputs[MAX_OPERANDS];
+  struct node node = {.op = op, .ninputs = n, .inputs = inputs};
+  union scalar_bytes x[MAX_OPERANDS], y = {0};
+  struct tensor in[MAX_OPERANDS];
   for (int i = 0; i < n; i++) {
     operands[i] = (struct node){.op = OP_constant, .type = type_scalar(d)};
     inputs[i] = &operands[i];
-    f[i] = v[i].kind == VALUE_INT ? (double)v[i].i : v[i].kind == VALUE_FLOAT ? v[i].f : 0;
-    ints[i] = v[i].kind == VALUE_INT ? v[i].i : 0;
-    bools[i] = v[i].kind == VALUE_BOOL && v[i].b;
-    narrow[i] = (float)f[i];
-    in[i] = (struct tensor){type_scalar(d), d == DT_F64   ? (void *)&f[i]
-                                            : d == DT_F32 ? (void *)&narrow[i]
-                                            : d == DT_I64 ? (void *)&ints[i]
-                                                          : &bools[i]};
+    x[i] = bytes_of(&v[i], d);
+    in[i] = (struct tensor){type_scalar(d), &x[i]};
   }
   const char *why = NULL;
   if (!node_infer(r->g, &node, &why)) {
     report(r, loc, "%s", why);
     return value_error();
   }
-  out = (struct tensor){node.type, &y};
+  struct tensor out = {node.type, &y};
   if (!node_eval(&node, in, &out, 0)) {
-    report(r, loc, "%s cannot be computed here", info->name);
+    report(r, loc, "%s cannot be computed here", op_table[op]->name);
     return value_error();
   }
-  if (node.type.dtype == DT_BOOL) return value_bool(*(const uint8_t *)out.data);
-  if (node.type.dtype == DT_I64) {
-    int64_t i;
-    memcpy(&i, out.data, sizeof i);
-    return value_int(i);
-  }
-  if (node.type.dtype == DT_F32) {
-    memcpy(&y_narrow, out.data, sizeof y_narrow);
-    return value_float((double)y_narrow);
-  }
-  return value_float(y);
+  return value_of_bytes(&y, (enum dtype)node.type.dtype);
 }

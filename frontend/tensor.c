@@ -234,59 +234,71 @@ struct node *added_up(struct resolver *r, struct node *x) {
   return x->type.dtype == DT_U8 ? build_cast(r->g, x, DT_I64) : x;
 }
 
-/* Batched matmul: leading axes broadcast; a matrix on the right serves all rows of the left. The precision that
- * holds here is that of products of f32; others have their own. */
+/* The last two axes of a product's operands fit, and those before them broadcast to *batch; else an error. */
+static bool product_fits(struct resolver *r, const struct type *ta, const struct type *tb,
+                         const struct value *v, struct loc loc, struct type *batch) {
+  bool axes = ta->rank >= 2 && tb->rank >= 2;
+  bool fits = axes && ta->dim[ta->rank - 1] == tb->dim[tb->rank - 2];
+  struct type ba = *ta, bb = *tb;
+  ba.rank = (uint8_t)(ta->rank >= 2 ? ta->rank - 2 : 0);
+  bb.rank = (uint8_t)(tb->rank >= 2 ? tb->rank - 2 : 0);
+  if (fits && broadcast_shape(&ba, &bb, batch)) return true;
+  report(r, loc,
+         !axes   ? "`@` needs at least two axes on both sides: %s @ %s"
+         : !fits ? "`@` needs equal inner dimensions: %s @ %s"
+                 : "`@` needs leading axes that broadcast: %s @ %s",
+         type_text(r->arena, ta), type_text(r->arena, tb));
+  report_value(r, &v[0]);
+  report_value(r, &v[1]);
+  if (axes && !fits && !r->errors.inside && ta->dim[ta->rank - 1] == tb->dim[tb->rank - 1])
+    report_help(r, "with the last two axes turned round it fits: `x @ transpose(y)`");
+  return false;
+}
+
+/* A matrix on the right serves all rows of the left, as one matrix. False: they are no such matrix. */
+static bool rows_of_matrix(const struct type *ta, struct type *flat) {
+  int64_t dims[2] = {1, ta->dim[ta->rank - 1]};
+  for (int i = 0; i < ta->rank - 1; i++)
+    if (!dim_mul(dims[0], ta->dim[i], &dims[0])) return false;
+  *flat = type_make((enum dtype)ta->dtype, 2, dims);
+  return true;
+}
+
+static struct type with_last_axes(const struct type *batch, const struct type *t) {
+  struct type out = *batch;
+  out.dtype = t->dtype;
+  for (int i = 0; i < 2; i++) out.dim[out.rank++] = t->dim[t->rank - 2 + i];
+  return out;
+}
+
+/* Batched matmul: leading axes broadcast. The precision that holds here is that of products of f32; others have their
+ * own. */
 static struct value matmul(struct resolver *r, struct value *v, struct loc loc) {
   struct node *a = tensor_node(r, &v[0], "the left side of `@`"),
               *b = tensor_node(r, &v[1], "the right side of `@`");
-  if (!a || !b) return value_error();
   enum dtype d;
-  if (!common_dtype(r, OP_matmul, v, 2, loc, &d)) return value_error();
+  struct type batch = {0}, flat;
+  if (!a || !b || !common_dtype(r, OP_matmul, v, 2, loc, &d)) return value_error();
   build_here(r, loc);
   if (!gather_for_product(r, &a, &b, loc)) return value_error();
-  struct type ta = a->type, tb = b->type;
-  bool fits = ta.rank >= 2 && tb.rank >= 2 && ta.dim[ta.rank - 1] == tb.dim[tb.rank - 2];
-  struct type ba = ta, bb = tb, batch = {0};
-  ba.rank = (uint8_t)(ta.rank >= 2 ? ta.rank - 2 : 0);
-  bb.rank = (uint8_t)(tb.rank >= 2 ? tb.rank - 2 : 0);
-  if (!fits || !broadcast_shape(&ba, &bb, &batch)) {
-    report(r, loc,
-           ta.rank < 2 || tb.rank < 2 ? "`@` needs at least two axes on both sides: %s @ %s"
-           : !fits                    ? "`@` needs equal inner dimensions: %s @ %s"
-                                      : "`@` needs leading axes that broadcast: %s @ %s",
-           type_text(r->arena, &ta), type_text(r->arena, &tb));
-    report_value(r, &v[0]);
-    report_value(r, &v[1]);
-    if (!fits && !r->errors.inside && ta.rank >= 2 && tb.rank >= 2 &&
-        ta.dim[ta.rank - 1] == tb.dim[tb.rank - 1])
-      report_help(r, "with the last two axes turned round it fits: `x @ transpose(y)`");
-    return value_error();
-  }
+  if (!product_fits(r, &a->type, &b->type, v, loc, &batch)) return value_error();
   a = added_up(r, a), b = added_up(r, b);
-  d = (enum dtype)a->type.dtype;
-  ta.dtype = tb.dtype = (uint8_t)d;
-  const char *precision = d == DT_F32 && r->frame->bf16 ? "bf16" : NULL;
+  const char *precision = a->type.dtype == DT_F32 && r->frame->bf16 ? "bf16" : NULL;
   if (precision) {
     a = build1(r->g, OP_round_bf16, a);
     b = build1(r->g, OP_round_bf16, b);
   }
+  struct type ta = a->type, tb = b->type;
   if (ta.rank > 2 && tb.rank == 2) {
-    int64_t dims[2] = {1, ta.dim[ta.rank - 1]};
-    for (int i = 0; i < ta.rank - 1; i++)
-      if (!dim_mul(dims[0], ta.dim[i], &dims[0])) return value_error();
-    struct type flat = type_make(d, 2, dims), out = ta;
+    struct type out = ta;
     out.dim[out.rank - 1] = tb.dim[1];
+    if (!rows_of_matrix(&ta, &flat)) return value_error();
     if (type_is_symbolic(&flat) == type_is_symbolic(&ta)) { /* no rows at all would lose the batch */
       struct node *y = build_matmul_in(r->g, build_reshape(r->g, a, &flat), b, false, false, precision);
       return value_tensor(r, build_reshape(r->g, y, &out), loc);
     }
   }
-  struct type wa = batch, wb = batch;
-  wa.dtype = wb.dtype = (uint8_t)d;
-  for (int i = 0; i < 2; i++) {
-    wa.dim[wa.rank++] = ta.dim[ta.rank - 2 + i];
-    wb.dim[wb.rank++] = tb.dim[tb.rank - 2 + i];
-  }
+  struct type wa = with_last_axes(&batch, &ta), wb = with_last_axes(&batch, &tb);
   a = build_broadcast_to(r->g, a, &wa);
   b = build_broadcast_to(r->g, b, &wb);
   return value_tensor(r, build_matmul_in(r->g, a, b, false, false, precision), loc);

@@ -115,46 +115,41 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   r->path = path;
 }
 
-static struct variable *variable_at(struct resolver *r, const char *path, const struct variable *as,
-                                    const struct expr *value) {
-  const struct type *t = &as->type;
-  struct loc loc = as->loc;
-  struct variable *v = map_get(&r->variables.by_path, path);
-  if (v && v->run == r->run.number && is_declared_again(r, v, loc)) {
-    if (type_equal(&v->type, t)) return v;
-    report(r, loc, "`%s` is %s in this call, and %s in the calls before it", path, type_text(r->arena, t),
-           type_text(r->arena, &v->type));
+/* In one run: a second declaration of the same path is the first one's variable, or an error. */
+static struct variable *variable_again(struct resolver *r, struct variable *v, const struct variable *as) {
+  if (is_declared_again(r, v, as->loc)) {
+    if (type_equal(&v->type, &as->type)) return v;
+    report(r, as->loc, "`%s` is %s in this call, and %s in the calls before it", v->path,
+           type_text(r->arena, &as->type), type_text(r->arena, &v->type));
     report_help(r, "a layer that is made once takes what has the same sizes each time");
     return NULL;
   }
-  if (v && v->run == r->run.number) {
-    report(r, loc, "two variables would be called `%s`", path);
-    report_note(r, v->loc, "the other one is declared here");
-    if (as->slot)
-      report_help(r,
-                  "two train statements change `%s` by such an optimizer: `train a + 0.5 * b with ...` "
-                  "trains by both "
-                  "losses, `over` says what each trains",
-                  as->slot);
-    else
-      report_help(r, "bind the two values to different names");
-    return NULL;
-  }
-  if (v && !type_equal(&v->type, t)) {
-    report(r, loc, "`%s` is %s in evaluation, but %s in training", path, type_text(r->arena, t),
-           type_text(r->arena, &v->type));
-    return NULL;
-  }
-  bool is_new = !v;
-  if (is_new) {
-    v = arena_new(r->arena, struct variable);
-    *v = *as;
-    v->path = path;
-    v->order = (int)r->variables.by_path.count;
-    map_put(&r->variables.by_path, path, v);
-    *r->variables.last = v;
-    r->variables.last = &v->next;
-  }
+  report(r, as->loc, "two variables would be called `%s`", v->path);
+  report_note(r, v->loc, "the other one is declared here");
+  if (as->slot)
+    report_help(r,
+                "two train statements change `%s` by such an optimizer: `train a + 0.5 * b with ...` "
+                "trains by both "
+                "losses, `over` says what each trains",
+                as->slot);
+  else
+    report_help(r, "bind the two values to different names");
+  return NULL;
+}
+
+static struct variable *variable_new(struct resolver *r, const char *path, const struct variable *as) {
+  struct variable *v = arena_new(r->arena, struct variable);
+  *v = *as;
+  v->path = path;
+  v->order = (int)r->variables.by_path.count;
+  map_put(&r->variables.by_path, path, v);
+  *r->variables.last = v;
+  r->variables.last = &v->next;
+  return v;
+}
+
+/* Its node in the graph of this run. */
+static bool variable_enter(struct resolver *r, struct variable *v, struct loc loc) {
   v->run = r->run.number;
   v->turn = r->turn;
   v->pending = NULL;
@@ -163,65 +158,100 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   r->g->at.loc = loc;
   const struct variable *read = r->run.kind != RUN_TRAIN && v->replaced ? v->replaced : v;
   v->node = variable_node(r->g, read);
-  if (v->node && strcmp(v->node->name, read->path) != 0) {
-    report(r, loc, "the variable cannot be called `%s`: another value is called so", path);
+  if (!v->node || strcmp(v->node->name, read->path) == 0) return true;
+  report(r, loc, "the variable cannot be called `%s`: another value is called so", v->path);
+  return false;
+}
+
+static struct variable *variable_at(struct resolver *r, const char *path, const struct variable *as,
+                                    const struct expr *value) {
+  struct variable *v = map_get(&r->variables.by_path, path);
+  if (v && v->run == r->run.number) return variable_again(r, v, as);
+  if (v && !type_equal(&v->type, &as->type)) {
+    report(r, as->loc, "`%s` is %s in evaluation, but %s in training", path, type_text(r->arena, &as->type),
+           type_text(r->arena, &v->type));
     return NULL;
   }
+  bool is_new = !v;
+  if (is_new) v = variable_new(r, path, as);
+  if (!variable_enter(r, v, as->loc)) return NULL;
   if (is_new && value) initialize(r, v, value);
   return v->node ? v : NULL;
 }
 
-/* aggregation(sum) synchronization(on_read): a word that the attribute of this name has, or what is meant without. */
-static bool eval_traits(struct resolver *r, const struct stmt *s, struct variable *out) {
-  static const char *const traits[] = {"aggregation", "synchronization", "storage"}, *const without[] = {
-                                                                                         "none", "on_write"};
-  static const enum attr_key keys[] = {ATTR_aggregation, ATTR_synchronization};
-  bool given[2] = {false, false};
-  for (const struct arg *a = s->entries.first; a; a = a->next) {
-    int k = strcmp(a->name, traits[1]) == 0;
-    const char *word = a->value->name;
-    bool replaces = strcmp(a->name, "replaces") == 0, masters = strcmp(a->name, "masters") == 0;
-    if (replaces || masters) {
-      if (out->slot && strcmp(word, "variable") == 0) {
-        *(replaces ? &out->replaces : &out->masters) = true;
-        continue;
-      }
-      report(r, a->loc, "only what an optimizer keeps %s a variable: `%s(variable)`", a->name, a->name);
-      return false;
-    }
-    if (strcmp(a->name, "storage") == 0) continue;
-    if (strcmp(a->name, traits[k]) != 0) {
-      report(r, a->loc, "a variable has an aggregation, a synchronization and a storage, and no `%s`",
-             a->name);
-      report_closest(r, a->name, traits, 3);
-      return false;
-    }
-    bool is_without = strcmp(word, without[k]) == 0;
-    if (!is_without && !attr_has_word(keys[k], word)) {
-      report(r, a->value->loc, "there is no %s `%s`", traits[k], word);
-      report_help(r, k ? "it is on_write or on_read" : "it is none, sum, mean or only_first_replica");
-      return false;
-    }
-    if (given[k]) {
-      report(r, a->loc, "the %s is given twice", traits[k]);
-      return false;
-    }
-    given[k] = true;
-    if (k)
-      out->on_read = !is_without;
-    else
-      out->aggregation = is_without ? NULL : word;
+/* aggregation(sum), synchronization(on_read): what the attribute of this name has words for. */
+static const struct trait {
+  const char *name;
+  enum attr_key key;
+  const char *without; /* the word for a variable that has no such attribute */
+  const char *words;   /* all of them, for help */
+} aggregation = {"aggregation", ATTR_aggregation, "none", "it is none, sum, mean or only_first_replica"},
+  synchronization = {"synchronization", ATTR_synchronization, "on_write", "it is on_write or on_read"};
+
+/* One that is given, if it was not before: *word is NULL where it stands for none. */
+static bool eval_trait(struct resolver *r, const struct trait *t, const struct arg *a, bool *given,
+                       const char **word) {
+  *word = strcmp(a->value->name, t->without) == 0 ? NULL : a->value->name;
+  if (*word && !attr_has_word(t->key, *word)) {
+    report(r, a->value->loc, "there is no %s `%s`", t->name, *word);
+    report_help(r, "%s", t->words);
+    return false;
   }
-  if (out->on_read && !out->aggregation) {
+  if (*given) {
+    report(r, a->loc, "the %s is given twice", t->name);
+    return false;
+  }
+  *given = true;
+  return true;
+}
+
+/* replaces(variable), masters(variable): of what an optimizer keeps. */
+static bool eval_stands_for(struct resolver *r, const struct arg *a, const struct variable *v, bool *stands) {
+  if (v->slot && strcmp(a->value->name, "variable") == 0) return *stands = true;
+  report(r, a->loc, "only what an optimizer keeps %s a variable: `%s(variable)`", a->name, a->name);
+  return false;
+}
+
+static bool no_such_trait(struct resolver *r, const struct arg *a) {
+  static const char *const traits[] = {"aggregation", "synchronization", "storage"};
+  report(r, a->loc, "a variable has an aggregation, a synchronization and a storage, and no `%s`", a->name);
+  report_closest(r, a->name, traits, 3);
+  return false;
+}
+
+/* Whether what is given belongs together. */
+static bool check_traits(struct resolver *r, const struct stmt *s, const struct variable *v) {
+  if (v->on_read && !v->aggregation) {
     report(r, s->loc, "`%s` is joined when it is read, and nothing says how", s->names.first->text);
     report_help(r, "add `aggregation(sum)`, `aggregation(mean)` or `aggregation(only_first_replica)`");
     return false;
   }
-  if (!out->aggregation || (s->kind == STMT_STATE && !out->slot) || (out->on_read && !out->slot)) return true;
+  if (!v->aggregation || (s->kind == STMT_STATE && !v->slot) || (v->on_read && !v->slot)) return true;
   report(r, s->loc, "only an optimizer writes `%s`, the same in all towers: there is nothing to aggregate",
          s->names.first->text);
   report_help(r, "declare it with `state` if the model is to write it");
   return false;
+}
+
+static bool eval_traits(struct resolver *r, const struct stmt *s, struct variable *out) {
+  bool aggregated = false, synchronized = false, good = true;
+  const char *word;
+  for (const struct arg *a = s->entries.first; good && a; a = a->next) {
+    if (strcmp(a->name, "replaces") == 0) {
+      good = eval_stands_for(r, a, out, &out->replaces);
+    } else if (strcmp(a->name, "masters") == 0) {
+      good = eval_stands_for(r, a, out, &out->masters);
+    } else if (strcmp(a->name, aggregation.name) == 0) {
+      good = eval_trait(r, &aggregation, a, &aggregated, &word);
+      if (good) out->aggregation = word;
+    } else if (strcmp(a->name, synchronization.name) == 0) {
+      good = eval_trait(r, &synchronization, a, &synchronized, &word);
+      if (good) out->on_read = word != NULL;
+    } else if (strcmp(a->name, "storage") != 0) { /* see eval_storage */
+      good = no_such_trait(r, a);
+    }
+  }
+  return good && check_traits(r, s, out);
 }
 
 /* storage(bf16), storage(f16), or storage(f32), which is what there is without; or a name that stands for one. */
