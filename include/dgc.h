@@ -87,6 +87,8 @@ DGC_API bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_d
  * and backend before anything runs. "set" and "data" and "output" may be given several times. Flags take "true"
  * or "false". */
 DGC_API enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *value);
+/* Takes back all values that the option was given: it is as if it never had been. As long as it may be set. */
+DGC_API enum dgc_status dgc_unset(struct dgc_session *s, const char *option);
 
 /* What is done with a file. */
 enum dgc_file_use {

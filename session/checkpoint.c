@@ -513,6 +513,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     if (saved.ours) words_restore(s, c, false);
     s->position = saved.position;
     s->restored->step = saved.position.step;
+    s->restored->towers = saved.towers;
     s->restored->file = arena_strdup(s->arena, path);
     s->best->so_far = saved.best;
     s->best->last = (struct best_so_far){0};

@@ -50,6 +50,8 @@ enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *v
   CALL(s, options_set(s, option, value));
 }
 
+enum dgc_status dgc_unset(struct dgc_session *s, const char *option) { CALL(s, options_unset(s, option)); }
+
 void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user) {
   s->handlers->pass = fn;
   s->handlers->pass_user = user;

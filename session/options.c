@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "session/option_table.h"
+#include "session/state/checkpoints.h"
 #include "session/state/settlement.h"
 #include "session/state/values.h"
 
@@ -79,22 +80,20 @@ static enum dgc_status set_integer(struct dgc_session *s, const struct option_ro
 /* Steps, or a time: the last one holds. */
 static enum dgc_status set_steps_or_time(struct dgc_session *s, const struct option_row *r, const char *value,
                                          void *steps) {
-  struct options *o = &s->options;
   const struct option_unit *u = units_of_time.all;
   size_t len = strlen(value);
   int64_t count;
   while (u->name && (!len || value[len - 1] != *u->name)) u++;
-  if (!u->name) o->checkpoint_seconds = 0;
-  enum dgc_status status = u->name ? read_integer(s, r, arena_strndup(s->call, value, len - 1), &count)
-                                   : read_integer(s, r, value, steps);
-  if (status)
+  enum dgc_status status =
+      read_integer(s, r, u->name ? arena_strndup(s->call, value, len - 1) : value, &count);
+  if (status) {
     diag_help(&s->diags, LOC_NONE, "it is a number of steps, as 500, or a time, as %s",
               units_of_time.examples);
-  else if (u->name) {
-    o->checkpoint_seconds = count * u->times;
-    o->checkpoint_every = 0;
+    return status;
   }
-  return status;
+  *(int64_t *)steps = u->name ? 0 : count;
+  s->options.checkpoint_seconds = u->name ? count * u->times : 0;
+  return DGC_OK;
 }
 
 /* "500", "1e" */
@@ -132,11 +131,14 @@ static enum dgc_status set_staleness(struct dgc_session *s, const struct option_
                                      void *staleness) {
   struct options *o = &s->options;
   const char *bound = free_bound_of(value);
+  int64_t number;
+  enum dgc_status status = read_integer(s, r, bound ? bound : value, &number);
+  if (status) return status;
   o->free = bound != NULL;
   o->asynchronous = !o->free;
-  if (!o->free) return read_integer(s, r, value, staleness);
-  o->staleness = 0;
-  return read_integer(s, r, bound, &o->free_bound);
+  *(int64_t *)staleness = bound ? 0 : number;
+  if (bound) o->free_bound = number;
+  return DGC_OK;
 }
 
 static enum dgc_status set_flag(struct dgc_session *s, const struct option_row *r, const char *value,
@@ -192,8 +194,33 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   enum dgc_status status = prepare_change(s, r);
   if (status) return status;
   char *options = (char *)&s->options;
-  if (r->given) *(bool *)(options + r->given) = true;
-  return set[r->kind](s, r, value ? value : "true", options + r->offset);
+  status = set[r->kind](s, r, value ? value : "true", options + r->offset);
+  if (!status && r->given) *(bool *)(options + r->given) = true;
+  return status;
+}
+
+enum dgc_status options_unset(struct dgc_session *s, const char *name) {
+  struct options *o = &s->options;
+  const struct option_row *r = find(name);
+  if (!r) return unknown(s, name);
+  enum dgc_status status = prepare_change(s, r);
+  if (status) return status;
+  void *field = (char *)o + r->offset;
+  switch (r->kind) {
+  case FLAG: *(bool *)field = false; break;
+  case TEXT: *(const char **)field = NULL; break;
+  case LIST: *(struct list *)field = (struct list){0}; break;
+  case EVERY: *(struct every *)field = (struct every){0}; break;
+  case INTEGER: *(int64_t *)field = 0; break;
+  case STEPS_OR_TIME: *(int64_t *)field = o->checkpoint_seconds = 0; break;
+  case STALENESS:
+    *(int64_t *)field = o->free_bound = 0;
+    o->free = o->asynchronous = false;
+    break;
+  }
+  if (r->given) *(bool *)((char *)o + r->given) = false;
+  if (!o->towers) o->towers = s->restored->towers;
+  return DGC_OK;
 }
 
 const char *data_alone(const struct list *l) {

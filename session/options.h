@@ -9,6 +9,9 @@
  * for true. */
 enum dgc_status options_set(struct dgc_session *s, const char *name, const char *value);
 
+/* Takes back what the option was given. */
+enum dgc_status options_unset(struct dgc_session *s, const char *name);
+
 /* Forgets all that says how work is spread over devices, the batch with it. */
 void options_drop_strategy(struct options *o);
 

@@ -10,6 +10,7 @@
 from .errors import DeviceError, Error, InputError, MismatchError, Stopped, UsageError
 from .library import lib as _lib, text as _text
 from .model import Model, Picture, Progress, Source, Tensor, Text, Variables
+from .words import MODULE as _MODULE, said as _said
 
 __version__ = _text(_lib.dgc_version())
 __all__ = ["compile", "load", "Model", "Picture", "Progress", "Source", "Tensor", "Text", "Variables", "Error", "InputError",
@@ -25,3 +26,7 @@ def compile(source, **options):
 def load(path, **options):
     """A Model of the file at `path`; it may read files of that file's folder and below. Options as in compile()."""
     return Model(path, None, options)
+
+
+def __getattr__(name):
+    raise AttributeError(_said(_MODULE, "dgc", name))

@@ -3,10 +3,11 @@
 import warnings
 
 from .library import lib, text
+from .options import in_python
 
 
 class Error(Exception):
-    """A call failed; the text is what `dgc` would print, with file, line and what to do."""
+    """A call failed; the text is what `dgc` would print, with file, line and what to do, options as Python writes them."""
 
 
 class InputError(Error):
@@ -35,7 +36,7 @@ _classes = {lib.DGC_INPUT: InputError, lib.DGC_USAGE: UsageError, lib.DGC_RUNTIM
 
 def check(session, status):
     """Raises what the status stands for; what a call that went well has to say is a warning."""
-    message = (text(lib.dgc_message(session)) or "").rstrip("\n")
+    message = in_python((text(lib.dgc_message(session)) or "").rstrip("\n"))
     if status != lib.DGC_OK:
         raise _classes.get(status, Error)(message)
     if "warning: " in message:

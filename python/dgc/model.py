@@ -16,7 +16,8 @@ import numpy as np
 from .arrays import DTYPES, NAMES, Tensor, converted, description, rows_of
 from .errors import Stopped, UsageError, check
 from .library import ffi, lib, text
-from .options import explained
+from .options import LISTS, explained
+from .words import MODEL, said
 
 # All but those that a mistake of this thread's own causes.
 WAITING = signal.valid_signals() - {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
@@ -101,6 +102,7 @@ class Model:
             raise MemoryError("dgc: no memory for a session")
         self._kept = {}      # arrays and functions that the session reads, by option and input
         self._given = {}     # what they were made of, or the path of a file
+        self._options = {}   # all values that each option was given, in their order, by its name
         self._raised = None  # in a function that the library has called
         self._tensors = {}   # inputs and outputs of entries, which only options change
         self._folder = None  # where predictions of what is no array go
@@ -111,6 +113,9 @@ class Model:
         else:
             self._call(lib.dgc_load, os.fsencode(path))
         self.variables = Variables(self)
+
+    def __getattr__(self, name):
+        raise AttributeError(said(MODEL, "a dgc.Model", name))
 
     # --- calls ---
 
@@ -163,6 +168,15 @@ class Model:
     def set(self, **options):
         """Options of the command line by name, `-` being `_`: batch=128, devices="cpu:0-1", set={"hidden": 64}. data and
         eval_data may be a dict that has an array, a file or a Source for each input."""
+        with self._trying():
+            self._set(options)
+
+    def unset(self, *names):
+        """Takes options back: it is as if they had never been given."""
+        for name in names:
+            self._restore_option(name.replace("_", "-").encode(), [])
+
+    def _set(self, options):
         self._tensors = {}
         for name, value in options.items():
             if value is None:
@@ -178,11 +192,23 @@ class Model:
                 values = value
             for v in values:
                 try:
-                    self._call(lib.dgc_set, name.replace("_", "-").encode(), _word(v).encode())
+                    self._set_option(name.replace("_", "-").encode(), _word(v).encode())
                 except UsageError as error:
                     if "there is no option" not in str(error):
                         raise
                     raise UsageError(explained(name, str(error))) from None
+
+    def _set_option(self, option, value):
+        self._call(lib.dgc_set, option, value)
+        self._options[option] = [*(self._options.get(option, ()) if option in LISTS else ()), value]
+
+    def _restore_option(self, option, values):
+        """These values are the option's, in the place of those that it has."""
+        self._tensors = {}
+        self._call(lib.dgc_unset, option)
+        self._options.pop(option, None)
+        for value in values:
+            self._set_option(option, value)
 
     # --- data ---
 
@@ -190,7 +216,8 @@ class Model:
         for name, value in (data or {}).items():
             if isinstance(value, (str, os.PathLike)):
                 self._take(option, name)
-                self._call(lib.dgc_set, option, name.encode() + b"=" + os.fsencode(value))
+                others = [v for v in self._options.get(option, ()) if not v.startswith(name.encode() + b"=")]
+                self._restore_option(option, [*others, name.encode() + b"=" + os.fsencode(value)])
                 self._given[option, name] = value
             elif isinstance(value, Source):
                 self._give_source(option, name, value)
@@ -222,12 +249,16 @@ class Model:
 
     @contextlib.contextmanager
     def _trying(self):
-        """Arrays and Sources that are given inside go again if a call there fails, and those before them come back."""
+        """Options and rows that are given inside go again if a call there fails, and those before them come back; but for
+        options that are settled for good by what has run since."""
         with self._lock:
-            before = dict(self._given)
+            before, options = dict(self._given), dict(self._options)
             try:
                 yield
             except Exception:
+                for option in [o for o in {**options, **self._options} if options.get(o) != self._options.get(o)]:
+                    with contextlib.suppress(UsageError):
+                        self._restore_option(option, options.get(option, []))
                 for (option, name), value in list(self._given.items()):
                     if before.get((option, name)) is not value:
                         self._take(option, name)
@@ -261,7 +292,7 @@ class Model:
                 self._mask = mask
 
         with self._trying():
-            self.set(**options)
+            self._set(options)
             self._give(b"data", data)
             function = self._callback("dgc_progress_fn", listen)
             lib.dgc_on_progress(self._session, function, ffi.NULL)
@@ -279,7 +310,7 @@ class Model:
         """Loss and metrics over all rows of `data`, as train() takes it, by name."""
         metrics, count, rows = ffi.new("const struct dgc_metric **"), ffi.new("int *"), ffi.new("int64_t *")
         with self._trying():
-            self.set(**options)
+            self._set(options)
             self._give(b"eval-data", data)
             self._call(lib.dgc_evaluate, metrics, count, rows)
             return {text(metrics[0][i].name): metrics[0][i].value for i in range(count[0])}
@@ -315,9 +346,8 @@ class Model:
 
     def _predict_rows(self, data):
         rows = ffi.new("int64_t *")
-        with self._trying():
+        with self._lock:
             outputs = self.outputs("predict")
-            self._give(b"eval-data", data)
             made = self._folder is None
             if made:
                 self._folder = tempfile.mkdtemp(prefix="dgc-")
@@ -325,7 +355,9 @@ class Model:
             paths = [os.path.join(self._folder, "%d.npy" % i) for i in range(len(outputs))]
             for t, path in zip(outputs if made else [], paths):
                 self.set(output={t.name: path})
-            self._call(lib.dgc_predict, rows)
+            with self._trying():
+                self._give(b"eval-data", data)
+                self._call(lib.dgc_predict, rows)
             return {t.name: np.load(path) for t, path in zip(outputs, paths)}
 
     def save(self, path):

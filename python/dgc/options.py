@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that a session has not: those that are the command line's alone, and what other libraries call things."""
+"""Options as Python writes them; those that a session has not: the command line's alone, and what other libraries call things."""
 import re
+
+from .library import ffi, lib, text
+
+# Options that have all values that they are given, not the last one.
+LISTS = {b"set", b"data", b"allow-path", b"eval-data", b"init-from", b"output"}
 
 # What the tool does itself, and how it is done here.
 OWN = {
@@ -37,6 +42,65 @@ OTHERS = {
     "class_weight sample_weight": "weights in the model: `train weighted_mean(loss, weights) with adam(1e-3)`",
     "dtype precision": 'types in the model, or set={"precision": "bf16"}, if it has a parameter `precision`',
 }
+
+
+def _table():
+    """By name whether an option takes a value, and the words that it may be."""
+    o, all = ffi.new("struct dgc_option *"), {}
+    o.size = ffi.sizeof("struct dgc_option")
+    while lib.dgc_option(len(all), o):
+        all[text(o.name)] = bool(o.value), (text(o.choices) or "").split()
+    return all
+
+
+TABLE = _table()
+
+
+def _is_value(word, words):
+    """Whether what follows an option in a sentence is its value: FILE, N, 0:100, val.loss:min, or a word that it may be."""
+    return bool(re.fullmatch(r"[A-Z][A-Z0-9]*", word) or re.search(r"[0-9:=/]|\w\.\w", word) or word in words)
+
+
+def _literal(value):
+    return value if re.fullmatch(r"[A-Z][A-Z0-9]*|[0-9]+(\.[0-9]+)?(e-?[0-9]+)?", value) else '"%s"' % value
+
+
+def _written(found):
+    name, gap, word = found["name"], found["gap"] or "", found["word"] or ""
+    command = re.search(r"\b(dgc [a-z]+|mpirun|srun)\b[^;`]*$", found.string[:found.start()])
+    if command:
+        return found[0]
+    if name == "resume":
+        given = gap == "=" and word
+        return "model.restore(%s)" % (_literal(word) if given else "path") + ("" if given else gap + word)
+    if name not in TABLE:
+        return found[0]
+    if name == "emit" and gap == " ":
+        return 'model.emit("%s")' % word
+    takes, words = TABLE[name]
+    here = name.replace("-", "_")
+    if not takes:
+        return here + "=True" + gap + word
+    value = word.strip('"')
+    if not _is_value(value, words):
+        return here + gap + word
+    key, equals, rest = value.partition("=")
+    if equals and name.encode() in LISTS:
+        return '%s={"%s": %s}' % (here, key, _literal(rest))
+    return "%s=%s" % (here, _literal(value))
+
+
+def in_python(message):
+    """A message of the library's, whose options are written as on the command line: as they are written here. Lines of the
+    model that it shows stay."""
+    lines = message.split("\n")
+    for i, line in enumerate(lines):
+        if re.match(r" *[0-9]* \| ", line):
+            continue
+        line = re.sub(r'--(?P<name>[a-z][a-z-]*[a-z])(?:(?P<gap>[ =])(?P<word>"[^"]*"|[^\s,;()`]*[^\s,;:.()`]))?', _written, line)
+        lines[i] = re.sub(r"^((?:error|warning): )([a-z-]+)(?=: )",
+                          lambda found: found[1] + (found[2].replace("-", "_") if found[2] in TABLE else found[2]), line)
+    return "\n".join(lines)
 
 
 def explained(name, message):

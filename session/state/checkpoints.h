@@ -11,7 +11,8 @@ struct checkpoint_writer;
 struct restored {
   bool any;
   const char *file;     /* the last one, */
-  int64_t step;         /* of this step */
+  int64_t step;         /* of this step, */
+  int64_t towers;       /* made with so many; 0: it does not say */
   struct list anew;     /* variables that it does not hold, */
   bool anew_told;       /* which has been said */
   struct list left_out; /* what it holds beside variables of the model */

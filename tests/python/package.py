@@ -254,6 +254,66 @@ def test_refused_rows():
     check(equal(weights(fresh), weights(other)), "what was refused stays")
 
 
+def test_refused_options(root):
+    """Options of a call that is refused go with it, and those before them come back; what was given can be taken back."""
+    m = model(seed=3)
+    m.train(data, epochs=1, rows="0:128")
+    refused(dgc.InputError, "9999", m.train, data, epochs=5, rows="0:9999", patience=3, log_every=2)
+    refused(dgc.UsageError, "nothing to evaluate on", m.train, data, epochs=5, patience=3)
+    check(len(m.train(data, epochs=2)) == 1, "epochs, rows and patience stay")
+    plain = model(seed=3)
+    plain.train(data, epochs=2, rows="0:128")
+    check(equal(weights(m), weights(plain)), "rows before do not come back")
+    refused(dgc.UsageError, "expected an integer", m.set, eval_rows="0:3", epochs="many")
+    check(m.evaluate(data) == plain.evaluate(data), "eval_rows stays")
+    m.unset("rows", "epochs")
+    plain.unset("rows")
+    m.train(data, epochs=3)
+    plain.train(data, epochs=3, rows=None)
+    check(equal(weights(m), weights(plain)), "rows are not taken back")
+    refused(dgc.UsageError, "no option 'epoch'\nhelp: did you mean 'epochs'", m.unset, "epoch")
+    rows = re.findall(r'^    \{"([a-z-]+)", [A-Z]+, LIST,', (root / "session" / "option_table.c").read_text(), re.M)
+    check(len(rows) > 3 and {r.encode() for r in rows} == dgc.options.LISTS, rows)
+
+
+def test_refused_files(folder):
+    """So are files."""
+    np.save(folder / "x.npy", image)
+    np.save(folder / "few.npy", label[:-1])
+    m = model()
+    refused(dgc.InputError, "few.npy", m.evaluate, {"image": folder / "x.npy", "label": folder / "few.npy"})
+    refused(dgc.UsageError, "no data for input", m.evaluate, {"image": image})
+    check(m.evaluate(data) == model().evaluate(data), "after files")
+    check(m.evaluate({"image": folder / "x.npy", "label": label}) == m.evaluate(), "a file, and it stays")
+    refused(dgc.InputError, "few.npy", m.evaluate, {"label": folder / "few.npy"})
+    check(m.evaluate() == model().evaluate(data), "what was given before comes back")
+
+
+def test_words(folder):
+    """Messages have Python's forms; what Keras and PyTorch call things gets an error that has the words of here."""
+    m = model()
+    m.train(data, epochs=1, checkpoint=folder / "word.safetensors")
+    refused(dgc.UsageError, "help: model.restore(path) goes on from it, overwrite=True begins anew", model().train, data,
+            checkpoint=folder / "word.safetensors")
+    refused(dgc.UsageError, 'give eval_data={"NAME": FILE}, or cut the data: rows="0:A" eval_rows="A:B"', m.train, data, epochs=9, patience=3)
+    refused(dgc.UsageError, "checkpoint_every: there is no checkpoint=FILE to save to", model().train, data, checkpoint_every=3)
+    refused(dgc.UsageError, "help: it is 'towers' here: towers=N", m.set, num_replicas=3)
+    for said, here in (("--rows 0:8 leaves them out", 'rows="0:8" leaves them out'), ("give --set heads=8, --seed 3", 'give set={"heads": 8}, seed=3'),
+                       ("--checkpoint and --keep-best both name a.st", "checkpoint and keep_best both name a.st"),
+                       ("--resume=a.st goes on", 'model.restore("a.st") goes on'), ("`dgc train --epochs 3`", "`dgc train --epochs 3`"),
+                       ("  3 | x --rows 0:8", "  3 | x --rows 0:8"), ("--no-such 3", "--no-such 3")):
+        check(dgc.options.in_python(said) == here, dgc.options.in_python(said))
+    for name, here in (("fit", "model.train(data, epochs=N)"), ("get_weights", "model.variables"), ("summary", "model.variables")):
+        refused(AttributeError, "a dgc.Model has no %s: " % name, getattr, m, name)
+        refused(AttributeError, here, getattr, m, name)
+    for name in ("optimizers", "layers", "Sequential", "losses"):
+        refused(AttributeError, "dgc has no %s: " % name, getattr, dgc, name)
+    refused(AttributeError, "a dgc.Model has no nonsense", getattr, m, "nonsense")
+    check(not hasattr(m, "nonsense") and not hasattr(dgc, "nonsense") and not any(hasattr(dgc, w) for ws in dgc.words.MODULE for w in ws.split()),
+          "what is here is said to be elsewhere")
+    check(not any(hasattr(m, w) for ws in dgc.words.MODEL for w in ws.split()), "a Model has it")
+
+
 def test_not_finite(folder):
     """What a step has left without numbers is saved where that is asked for, and the file stays good elsewhere."""
     m = model()
@@ -320,7 +380,7 @@ def test_refusals(folder):
     refused(ValueError, "a NUL character", m.save, str(folder / "nul\0zzz"))
     refused(ValueError, "a NUL character", dgc.load, "m.dsl\0zzz")
     check(not (folder / "nul").exists(), "a name that ends at NUL")
-    refused(dgc.UsageError, "--trace and --checkpoint both name", model().train, {"image": image, "label": label}, checkpoint=folder / "two",
+    refused(dgc.UsageError, "trace and checkpoint both name", model().train, {"image": image, "label": label}, checkpoint=folder / "two",
             trace=folder / "two")
     refused(dgc.InputError, "the array of image has 3", m.train, {"image": image[:3], "label": label})
     refused(dgc.UsageError, "did you mean 'image'", m.train, {"imag": image})
@@ -410,6 +470,9 @@ test_predictions(folder)
 test_training(folder)
 test_evaluating(folder)
 test_refused_rows()
+test_refused_options(root)
+test_refused_files(folder)
+test_words(folder)
 test_not_finite(folder)
 test_options(root)
 test_signals()
