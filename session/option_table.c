@@ -204,7 +204,8 @@ const struct option_row option_table[] = {
     {"checkpoint-every", TRAINING, STEPS_OR_TIME, AT(checkpoint_every), "N|TIME",
      .help = "save also after every N steps, or behind the step at which so much time has passed, as 30s, "
              "10m or 1h",
-     .min = 1, .max = INT64_C(1) << 40},
+     .min = 1, .max = INT64_C(1) << 40, .needs = AT(checkpoint),
+     .needs_why = "there is no --checkpoint FILE to save to"},
     {"eval-every", TRAINING, EVERY, AT(eval_every), "Ne|N",
      .help = "evaluate during training, every N epochs (1e) or N steps (500), beside the training loss"},
     {"init-from", TRAINING, LIST, AT(init_from), "FILE[:old=new]",
@@ -216,7 +217,8 @@ const struct option_row option_table[] = {
     {"dump-batch", TRAINING, INTEGER, AT(dump_batch), "N",
      .help =
          "train: write what step N reads to batch-N.npz, as the model sees it, with the numbers of its rows",
-     .min = 1, .max = INT64_C(1) << 40, .use = DGC_WRITES, .path = PATH_OF_STEP},
+     .min = 1, .max = INT64_C(1) << 40, .use = DGC_WRITES, .path = PATH_OF_STEP,
+     .not_free = "with staleness free no process knows which step reads a batch"},
     {"keep-best", TRAINING, TEXT, AT(keep_best), "FILE",
      .help = "save there what was evaluated best so far (evaluates every epoch unless --eval-every says "
              "otherwise)",
@@ -229,7 +231,7 @@ const struct option_row option_table[] = {
      .min = 1, .max = INT64_C(1) << 40},
     {"train-metrics", TRAINING, FLAG, AT(train_metrics), NULL,
      .help = "the model's metrics of what is trained on, too, beside the loss: of the epoch so far",
-     .until = UNTIL_LOADED},
+     .until = UNTIL_LOADED, .not_free = "with staleness free only losses are added up"},
     {"log-every", TRAINING, EVERY, AT(log_every), "Ne|N",
      .help = "--log, --log-dir: a line every N epochs or steps (default 1e), and one for each evaluation"},
     {"eval-timeout", DATA, INTEGER, AT(eval_timeout), "SECONDS",

@@ -53,6 +53,9 @@ struct option_row {
   size_t given; /* of a bool that says that it was set; 0: there is none */
   enum dgc_file_use use;
   enum option_path path; /* how the value names the file */
+  size_t needs;          /* a text without which it is nothing; 0: there is none, */
+  const char *needs_why;
+  const char *not_free; /* why it is not for asynchronous training in no fixed order; NULL: it is */
 };
 
 extern const struct option_row option_table[];

@@ -261,6 +261,30 @@ void options_files(struct dgc_session *s, void (*tell)(void *user, const struct 
   }
 }
 
+static bool is_set(const struct options *o, const struct option_row *r) {
+  const void *field = (const char *)o + r->offset;
+  switch (r->kind) {
+  case FLAG: return *(const bool *)field;
+  case TEXT: return *(const char *const *)field != NULL;
+  case INTEGER: return *(const int64_t *)field != 0;
+  case LIST: return ((const struct list *)field)->count > 0;
+  case EVERY: return ((const struct every *)field)->steps || ((const struct every *)field)->epochs;
+  case STEPS_OR_TIME: return o->checkpoint_every || o->checkpoint_seconds;
+  case STALENESS: return o->asynchronous || o->free;
+  }
+  return false;
+}
+
+enum dgc_status options_fit_training(struct dgc_session *s) {
+  const struct options *o = &s->options;
+  for (const struct option_row *r = option_table; r < option_table + option_count; r++) {
+    const char *why = s->settlement->free ? r->not_free : NULL;
+    if (r->needs && !*(const char *const *)((const char *)o + r->needs)) why = r->needs_why;
+    if (why && is_set(o, r)) return session_fail(s, DGC_USAGE, "%s: %s", r->name, why);
+  }
+  return DGC_OK;
+}
+
 const char *batch_file(struct arena *a, int64_t step) {
   return arena_printf(a, "batch-%lld.npz", (long long)step);
 }

@@ -11,6 +11,8 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
 
 /* Takes back what the option was given. */
 enum dgc_status options_unset(struct dgc_session *s, const char *name);
+/* An error where one lacks another that it needs, or does not go with how the model is trained. */
+enum dgc_status options_fit_training(struct dgc_session *s);
 
 /* Forgets all that says how work is spread over devices, the batch with it. */
 void options_drop_strategy(struct options *o);

@@ -565,13 +565,7 @@ static enum dgc_status train(struct dgc_session *s) {
   s->data->trained = true;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
   if (!status) status = refuse_evaluator(s);
-  if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
-    status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
-  if (!status && o->train_metrics && s->settlement->free)
-    status = session_fail(s, DGC_USAGE, "train-metrics: with staleness free only losses are added up");
-  if (!status && o->dump_batch && s->settlement->free)
-    status = session_fail(s, DGC_USAGE,
-                          "dump-batch: with staleness free no process knows which step reads a batch");
+  if (!status) status = options_fit_training(s);
   if (!status) status = session_may_save(s);
   if (!status) status = open_early(&t);
   if (!status) status = session_foresee(s, ENTRY_TRAIN);

@@ -61,6 +61,9 @@ struct cli_option {
   enum dgc_file_use use;
 };
 bool cli_option(const struct verb *v, int index, struct cli_option *out);
+/* The whole number of an option, within its range; `otherwise` where it is not given, -1 after an error. */
+int cli_number_of(struct cli *c, const char *name, const char *text, int otherwise);
+enum { CLI_MOST_JOBS = 256 };
 /* Tells the session which files the command reads and writes; the exit code: 2 where two of them are one. */
 int cli_use_files(struct cli *c);
 /* Whether `name` is one of the words of a list, which blanks separate. */
@@ -83,8 +86,6 @@ int cli_completion(struct cli *c);
 
 /* cli_launch.c */
 int cli_launch(struct cli *c);
-/* The whole number of an option; `otherwise` where it is not given, -1 after an error. */
-int cli_number_of(struct cli *c, const char *name, const char *text, int least, int most, int otherwise);
 
 /* cli_test.c, cli_new.c, cli_doctor.c: verbs */
 int cli_test(struct cli *c);

@@ -12,16 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int cli_number_of(struct cli *c, const char *name, const char *text, int least, int most, int otherwise) {
-  if (!text) return otherwise;
-  char *end;
-  errno = 0;
-  long value = strtol(text, &end, 10);
-  if (!errno && end != text && !*end && value >= least && value <= most) return (int)value;
-  cli_usage(c, "--%s is a number from %d to %d, not '%s'", name, least, most, text);
-  return -1;
-}
-
 /* The value of an option of the command, as "--checkpoint FILE" or "--checkpoint=FILE"; NULL: it is not there. */
 static const char *option_of(char *const *command, const char *name) {
   size_t len = strlen(name);
@@ -118,12 +108,11 @@ static int use_files(struct cli *c) {
 }
 
 int cli_launch(struct cli *c) {
-  enum { MOST = 100000 };
-  int n = cli_number_of(c, "processes", c->processes, 1, MOST, 0);
-  int restarts = cli_number_of(c, "restarts", c->restarts, 0, MOST, 0);
+  int n = cli_number_of(c, "processes", c->processes, 0);
+  int restarts = cli_number_of(c, "restarts", c->restarts, 0);
   if (n < 0 || restarts < 0) return DGC_USAGE;
   if (!n) return cli_usage(c, "--processes N says how many processes to start");
-  int least = cli_number_of(c, "min-tasks", c->min_tasks, 1, MOST, n);
+  int least = cli_number_of(c, "min-tasks", c->min_tasks, n);
   if (least < 0) return DGC_USAGE;
   if (least > n) return cli_usage(c, "--min-tasks %d is more than the %d processes", least, n);
   if (!c->rest || !c->rest[0])

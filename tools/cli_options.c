@@ -2,6 +2,7 @@
 /* Options: a table of the tool's own, and those of the library. */
 #include "cli.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct own_option {
   const char *help;
   char letter;
   const char *words; /* that it may be; NULL: no list */
+  int min, max;      /* of a number */
   enum dgc_file_use use;
   size_t given;                                 /* of a bool that says that it was set; 0: there is none */
   const char *sets, *to;                        /* an option of the library, to this, or to the same value */
@@ -37,6 +39,8 @@ static int set_color(struct cli *c, const char *when) {
 #define PROCESSES "Processes"
 #define TESTS     "Tests"
 #define COMPILER  "Looking into the compiler"
+
+enum { MOST_TASKS = 100000 };
 
 static const struct own_option own_options[] = {
     {"emit", COMPILER, AT(emit), "STAGE",
@@ -61,13 +65,15 @@ static const struct own_option own_options[] = {
      .help = "go on from this checkpoint, bit for bit (default: the one of --checkpoint, if it is there)",
      .use = DGC_READS, .given = AT(resumes)},
     {"processes", PROCESSES, AT(processes), "N", .help = "how many processes, each one task of the cluster",
-     .letter = 'n'},
+     .letter = 'n', .min = 1, .max = MOST_TASKS},
     {"hosts", PROCESSES, AT(hosts), "FILE",
      .help = "a line for each machine: its name, and slots=N (default: this machine)", .use = DGC_READS},
     {"restarts", PROCESSES, AT(restarts), "K",
-     .help = "how often to go on from the last checkpoint when a process has died (default: 0)"},
+     .help = "how often to go on from the last checkpoint when a process has died (default: 0)",
+     .max = MOST_TASKS},
     {"min-tasks", PROCESSES, AT(min_tasks), "M",
-     .help = "each restart has one task less, down to so many (default: always as many)"},
+     .help = "each restart has one task less, down to so many (default: always as many)", .min = 1,
+     .max = MOST_TASKS},
     {"overwrite", TRAINING, AT(overwrite), NULL,
      .help = "begin anew, or with other contents, though the files that are to be written are there: they "
              "are replaced",
@@ -83,8 +89,9 @@ static const struct own_option own_options[] = {
              "compares",
      .use = DGC_TRAINING_WRITES},
     {"jobs", TESTS, AT(jobs), "N", .help = "how many files are tested at a time (default: one for each core)",
-     .letter = 'j'},
-    {"seconds", TESTS, AT(seconds), "N", .help = "how long a command of a test may take (default: 60)"},
+     .letter = 'j', .min = 1, .max = CLI_MOST_JOBS},
+    {"seconds", TESTS, AT(seconds), "N", .help = "how long a command of a test may take (default: 60)",
+     .min = 1, .max = 24 * 60 * 60},
     {"filter", TESTS, AT(filter), "TEXT", .help = "of the files in folders those whose paths hold this text"},
     {"define", TESTS, AT(define), "NAME=PATH", .help = "what %NAME is in lines RUN; may be repeated",
      .use = DGC_READS},
@@ -117,6 +124,17 @@ static const struct own_option *find_own(const char *name, size_t len) {
     if (strlen(own_options[i].name) == len && strncmp(own_options[i].name, name, len) == 0)
       return &own_options[i];
   return NULL;
+}
+
+int cli_number_of(struct cli *c, const char *name, const char *text, int otherwise) {
+  const struct own_option *o = find_own(name, strlen(name));
+  if (!text) return otherwise;
+  char *end;
+  errno = 0;
+  long value = strtol(text, &end, 10);
+  if (!errno && end != text && !*end && value >= o->min && value <= o->max) return (int)value;
+  cli_usage(c, "--%s is a number from %d to %d, not '%s'", name, o->min, o->max, text);
+  return -1;
 }
 
 static bool find_library(const char *name, size_t len, struct dgc_option *out) {

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_FILES = 100000, MAX_DEPTH = 32, MAX_JOBS = 256 };
+enum { MAX_FILES = 100000, MAX_DEPTH = 32 };
 
 /* ---- one file ---- */
 
@@ -411,9 +411,8 @@ static int test(struct jobs *j, int at_once) {
 int cli_test(struct cli *c) {
   struct jobs j = {.c = c};
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  int at_once =
-      cli_number_of(c, "jobs", c->jobs, 1, MAX_JOBS, cores > 0 && cores < MAX_JOBS ? (int)cores : 1);
-  if (at_once < 0 || cli_number_of(c, "seconds", c->seconds, 1, 86400, 60) < 0) return DGC_USAGE;
+  int at_once = cli_number_of(c, "jobs", c->jobs, cores > 0 && cores < CLI_MOST_JOBS ? (int)cores : 1);
+  if (at_once < 0 || cli_number_of(c, "seconds", c->seconds, 60) < 0) return DGC_USAGE;
   int code = test(&j, at_once);
   forget(&j);
   return code;
