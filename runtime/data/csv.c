@@ -237,6 +237,32 @@ static bool looks_like_number(const char *p, int len) {
   return digits && *p != 'e' && *p != 'E';
 }
 
+/* "1,5", "-1.234,50", "2,5e3". */
+static bool has_decimal_comma(const char *p, int len) {
+  const char *end = p + len;
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  const char *digits = p;
+  while (p < end && ((*p >= '0' && *p <= '9') || *p == '.')) p++;
+  if (p == digits || p == end || *p++ != ',') return false;
+  digits = p;
+  while (p < end && *p >= '0' && *p <= '9') p++;
+  if (p == digits) return false;
+  if (p < end && (*p == 'e' || *p == 'E')) p += 1 + (p + 1 < end && (p[1] == '-' || p[1] == '+'));
+  while (p < end && *p >= '0' && *p <= '9') p++;
+  return p == end;
+}
+
+/* It would be another number, or two, if it were read somehow: 1,234 may be thousands. */
+static bool fail_comma(const struct csv *c, long long line, long long column, const char *cell, int len) {
+  struct reader *r = c->reader;
+  const char *how = c->separator == ','
+                        ? "pandas.read_csv(FILE, decimal=',') reads it, and to_csv writes points"
+                        : arena_printf(r->arena, "sed 's/,/./g' %s >POINTS.csv writes points", r->path);
+  return reader_fail(
+      r, "line %lld, column %lld: '%.*s' has a decimal comma, and numbers of a table have a point: %s", line,
+      column, len < 60 ? len : 60, cell, how);
+}
+
 /* Finds out what the first line says: how many columns, whether they have names, which ones are wanted. */
 static bool read_first_line(struct csv *c, const char *member, struct line line, bool *header) {
   struct reader *r = c->reader;
@@ -268,13 +294,16 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     c->first = c->ncolumns;
     c->last = c->first + 1;
   }
+  int odd = (int)(nameless.end - nameless.p < 60 ? nameless.end - nameless.p : 60);
+  if (nameless.number && !named && has_decimal_comma(nameless.p, odd))
+    return fail_comma(c, whole.number, nameless.number, nameless.p, odd);
   if (nameless.number && (numbers || !names_there) && !named)
     return reader_fail(
         r,
         "line %lld has '%.*s' in column %lld, which is no number, %s: is it a row, or names? Write a number "
         "there, or a line of names in front; ':NAME:optional' reads cells without a number",
-        whole.number, nameless.end - nameless.p < 60 ? (int)(nameless.end - nameless.p) : 60, nameless.p,
-        nameless.number, names_there ? "beside what looks like one" : "and no cell that is a name");
+        whole.number, odd, nameless.p, nameless.number,
+        names_there ? "beside what looks like one" : "and no cell that is a name");
   *header = named || words || (c->kind == CATEGORY && heads_numbers(*c, whole));
   if (!member) {
     c->last = c->ncolumns;
@@ -387,6 +416,17 @@ static bool store_plain(struct csv *c, struct line *line, int64_t *out, int64_t 
   return true;
 }
 
+/* What may be wrong with a line that does not have the first one's cells, or with a cell. */
+static const char *what_separates(const struct csv *c, const char *p, const char *end) {
+  const char *comma = memchr(p, ',', (size_t)(end - p));
+  if (c->separator == ',' && memchr(p, ';', (size_t)(end - p)))
+    return "separated by ';'? A first line that has a ',' says that ',' does: quote what it names, or remove "
+           "that";
+  if (c->separator == ',' && c->ncolumns == 1 && comma)
+    return "a decimal comma? Numbers of a table have a point, and ',' separates them";
+  return "truncated?";
+}
+
 static bool store_next(struct csv *c, struct line *line, int column, int64_t *out, int64_t n) {
   const char *cell;
   int len;
@@ -397,14 +437,18 @@ static bool store_next(struct csv *c, struct line *line, int column, int64_t *ou
     return reader_fail(c->reader,
                        "line %lld, column %d: %.*s is larger than any f64; write inf where it is meant",
                        line->number, column, len, cell);
+  if (c->kind != CATEGORY && c->kind != DATE && c->kind != TIME && has_decimal_comma(cell, len))
+    return fail_comma(c, line->number, column, cell, len);
   if (!len && c->kind == NUMBER)
     return reader_fail(
         c->reader,
         "line %lld, column %d: the cell is empty; fill it in, drop the line, or read the column "
         "with ':NAME:optional', which gives NaN there, and ':NAME:present'",
         line->number, column);
-  return reader_fail(c->reader, "line %lld, column %d: '%.*s' is not %s", line->number, column,
-                     len < 60 ? len : 60, cell, kinds[c->kind].wrong);
+  bool several = c->separator == ',' && c->kind == NUMBER && memchr(cell, ';', (size_t)len);
+  return reader_fail(c->reader, "line %lld, column %d: '%.*s' is not %s%s", line->number, column,
+                     len < 60 ? len : 60, cell, several ? "a number; is the line " : kinds[c->kind].wrong,
+                     several ? what_separates(c, cell, cell + len) : "");
 }
 
 static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
@@ -412,6 +456,7 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
   int64_t n = 0;
   struct line line;
   while (n < rows * (c->last - c->first) && next_line(c, &line)) {
+    const struct line whole = line;
     int i = 0;
     for (; line.p; i++) {
       const char *cell;
@@ -421,8 +466,23 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
       if (i + 1 == c->ncolumns && line.p) break;
     }
     if (i != c->ncolumns || line.p)
-      return reader_fail(r, "line %lld has %s cells than the first line's %d; is it truncated?", line.number,
-                         line.p ? "more" : "fewer", c->ncolumns);
+      return reader_fail(r, "line %lld has %s cells than the first line's %d; is it %s", line.number,
+                         line.p ? "more" : "fewer", c->ncolumns, what_separates(c, whole.p, whole.end));
+  }
+  return true;
+}
+
+/* Whether the line is of numbers with decimal commas, some of them, between such separators. */
+static bool separates_commas(const char *p, const char *end, char separator) {
+  const char *feed = memchr(p, '\n', (size_t)(end - p));
+  end = feed ? feed : end;
+  if (end > p && end[-1] == '\r') end--;
+  if (!memchr(p, separator, (size_t)(end - p))) return false;
+  for (const char *stop; p <= end; p = stop + 1) {
+    stop = memchr(p, separator, (size_t)(end - p));
+    if (!stop) stop = end;
+    int len = (int)(stop - p < INT32_MAX ? stop - p : INT32_MAX);
+    if (!is_number(p, len) && !has_decimal_comma(p, len)) return false;
   }
   return true;
 }
@@ -431,6 +491,8 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
 static char find_separator(const char *p, const char *end) {
   char found = 0;
   while (p < end && (*p == '\n' || *p == '\r' || *p == ' ')) p++;
+  for (const char *s = ";\t"; *s; s++)
+    if (separates_commas(p, end, *s)) return *s;
   for (; p < end && *p != '\n' && *p != ','; p++) {
     if (*p == '"') {
       const char *close = closing_quote(p + 1, end);

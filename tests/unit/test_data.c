@@ -231,6 +231,23 @@ static void csv(void **state) {
   assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n"), "no lines of numbers");
   assert_mentions(show_text(w, "b.csv", "b.csv", "\n\n"), "no lines");
   assert_mentions(show_text(w, "b.csv", "b.csv:a", "a,a\n1,2\n"), "two columns named 'a'");
+  /* Decimal commas, and what separates cells then. */
+  static const char *const commas[][2] = {
+      {"a;b\n1;1,5\n", "line 2, column 2: '1,5' has a decimal comma"},
+      {"a\tb\n1\t-1.234,50\n", "line 2, column 2: '-1.234,50' has a decimal comma"},
+      {"1,5;2,5\n3;4\n", "line 1, column 1: '1,5' has a decimal comma"},
+      {"1;2,5\n3;4\n", "line 1, column 2: '2,5' has a decimal comma"},
+      {"3\t2,5e3\n3\t4\n", "line 1, column 2: '2,5e3' has a decimal comma"},
+      {"a,b\n1,\"1,5\"\n", "pandas.read_csv(FILE, decimal=',') reads it"},
+      {"y\n1,5\n", "line 2 has more cells than the first line's 1; is it a decimal comma?"},
+      {"price, EUR;b\n1;2\n", "line 2, column 1: '1;2' is not a number; is the line separated by ';'?"},
+      {"price, EUR;b\n1;2,3,4;5\n", "line 2 has more cells than the first line's 2; is it separated by ';'?"},
+  };
+  for (size_t i = 0; i < sizeof commas / sizeof *commas; i++)
+    assert_mentions(show_text(w, "b.csv", i == 8 ? "b.csv:2" : "b.csv", commas[i][0]), commas[i][1]);
+  assert_mentions(show_text(w, "b.csv", "b.csv:b:optional", "a;b\n1;1,5\n"),
+                  "b.csv >POINTS.csv writes points");
+  assert_string_equal(show_text(w, "b.csv", "b.csv", "1,5\n2,5\n"), "2 x i32[2]: 1 5 2 5");
   if (!setlocale(LC_ALL, "de_DE.UTF-8")) return;
   assert_string_equal(show_text(w, "b.csv", "b.csv", "1.5\n"), "1 x f64[1]: 1.5");
   setlocale(LC_ALL, "C");
