@@ -64,9 +64,34 @@ quick 1 'a flipped bit' "$dgc" eval "$model" --checkpoint flipped.safetensors
 quick 1 'a header of 2^63' "$dgc" eval "$model" --checkpoint header.safetensors
 quick 1 'labels out of range' "$dgc" train "$model" --data image=zeros.npy --data label=high.npy --steps 1
 shows err "row 3 of high.npy is 10, and input 'label' must be from 0 to 9"
+shows err 'help: rows without a class, as 255 or -1 may mark them, count for nothing with a weight of 0: `known = clip(label, 0, 9)`'
+# What it says to write gives what the rows with a class give alone, of signed and unsigned numbers.
+for type in u8:255 i32:-1 i64:3; do
+  cat >ignored.dsl <<MODEL
+use nn
+model m() {
+  input x : f32[B, 2]
+  input label : ${type%:*}[B]
+  logits = nn.dense(x, units = 3)
+  known = clip(label, 0, 2)
+  train weighted_mean(softmax_cross_entropy(logits, known), cast(known == label, f32)) with sgd(rate = 0.1)
+  metric accuracy = weighted_mean(cast(correct(logits, known), f32), cast(known == label, f32))
+}
+MODEL
+  printf '1,2,0\n-3,4,2\n5,-6,1\n' >known.csv
+  printf '1,2,0\n7,8,%s\n-3,4,2\n5,-6,1\n' "${type#*:}" >ignored.csv
+  for data in known ignored; do
+    expect 0 "$type, $data" "$dgc" train ignored.dsl --data x=$data.csv:1-2 --data label=$data.csv:3 --eval-data x=$data.csv:1-2 \
+      --eval-data label=$data.csv:3 --batch 4 --steps 20 --no-shuffle --quiet --overwrite --checkpoint ignored.safetensors
+    grep '^loss\|^accuracy' out >$data.out
+  done
+  [ "$(wc -l <known.out)" = 2 ] && pass || fail "$(cat known.out)"
+  same known.out ignored.out
+done
 printf 'use nn\nmodel m() {\n  input id : u8[B]\n  e = nn.embedding(id, 10, 2)\n  train mean(e) with sgd()\n}\n' >rows.dsl
 quick 1 'a row that is not there' "$dgc" train rows.dsl --data id=high.npy --steps 1
 shows err "row 3 of high.npy is 10, and input 'id' must be from 0 to 9"
+grep -q 'without a class' err && fail 'what is no label is told of labels' || pass
 quick 1 'an npy that lies' "$dgc" train "$model" --data image=lies.npy --steps 1
 quick 4 'another model' "$dgc" eval "$model" --set hidden=100 --checkpoint good.safetensors
 quick 1 'rows that are not there' "$dgc" train "$model" --rows 0:999999999 --steps 1
