@@ -40,25 +40,13 @@ KERNEL_CALLER static inline const struct command *advance(const struct command *
   }
 }
 
-static void count_copy(struct exec *e, int to, const struct command *c) {
-  const struct plan *p = e->plan;
-  const struct step *s = &p->devices[to].steps[c->step];
-  if (s->kind == STEP_ALL_REDUCE && c->args) {
-    const struct collective *all = s->collective;
-    int rank = collective_place(all, to);
-    e->traffic[to * p->ndevices + all->devices[(rank + 1) % all->count]] += collective_bytes(all, rank);
-  }
-  if (s->kind == STEP_COPY && c->args)
-    e->traffic[p->buffers[s->operands[0].buffer].device * p->ndevices + to] += s->bytes;
-}
-
 static void note_time(struct lane *lane, const struct command *c, struct step_time since) {
   struct step_time now = board_time(lane->board);
   step_time_add(&lane->worked, since, now);
   if (lane->took) step_time_add(&lane->took[c->step], since, now);
 }
 
-/* As advance, one command at a time, with a look at the clock around those that work, and at the copies. */
+/* As advance, one command at a time, with a look at the clock around those that work. */
 static const struct command *advance_slowly(struct exec *e, struct lane *lane, const struct command *c) {
   for (;; c++) {
     struct command one[2] = {*c, {.kind = COMMAND_END}};
@@ -71,7 +59,6 @@ static const struct command *advance_slowly(struct exec *e, struct lane *lane, c
     }
     if (e->trace) exec_trace_command(e, lane, c, begin.clock, works);
     if (works) note_time(lane, c, begin);
-    if (works && e->counts) count_copy(e, lane->device, c);
   }
 }
 
@@ -280,18 +267,6 @@ bool exec_run_timed(struct exec *e, struct exec_times *t) {
     t->busy[device] = o->backend->busy ? o->backend->busy(o->self, device) : e->lanes[i].worked.clock;
     t->worked += o->backend->busy ? t->busy[device] : e->lanes[i].worked.threads;
   }
-  return done;
-}
-
-bool exec_run_counted(struct exec *e) {
-  size_t pairs = (size_t)e->plan->ndevices * (size_t)e->plan->ndevices;
-  if (!e->traffic) e->traffic = arena_new_array(e->arena, pairs, int64_t);
-  memset(e->traffic, 0, pairs * sizeof *e->traffic);
-  e->counts = true;
-  e->looks++;
-  bool done = exec_run(e);
-  e->looks--;
-  e->counts = false;
   return done;
 }
 

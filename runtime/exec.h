@@ -85,11 +85,6 @@ void exec_trace(struct exec *e, struct exec_trace *t);
  * answered. 0 = none, as before the first call. False after an error in `d`. */
 bool exec_set_limit(struct exec *e, double seconds, struct diags *d);
 
-/* A run that counts what it copies. */
-bool exec_run_counted(struct exec *e);
-/* Bytes that copy steps of the last counted run moved from one device to another, as they were done. */
-int64_t exec_traffic(const struct exec *e, int from, int to);
-
 /* Bytes of the arena of a device up to the last one that a command, an input or an output touches, from the
  * addresses and sizes of the commands: the check on what the memory plan printed. A multiple of 64. */
 int64_t exec_high_water(const struct exec *e, int device);

@@ -74,11 +74,9 @@ struct exec {
   struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
   _Atomic bool failed;
-  int looks;                /* which of the next three are asked for: runs are looked at if any is */
+  int looks;                /* which of the next two are asked for: runs are looked at if any is */
   struct exec_trace *trace; /* in a traced run */
   struct exec_times *times; /* in a timed run */
-  int64_t *traffic;         /* by from * devices + to; counted while `counts` */
-  bool counts;
 
   /* The watch over runs. */
   double limit;         /* seconds; 0 = none */

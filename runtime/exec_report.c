@@ -37,10 +37,6 @@ int exec_commands(const struct exec *e, int *signals) {
   return count;
 }
 
-int64_t exec_traffic(const struct exec *e, int from, int to) {
-  return e->traffic ? e->traffic[from * e->plan->ndevices + to] : 0;
-}
-
 const char *exec_library(const struct exec *e, int device, int step) {
   for (int i = 0; i < e->nlanes; i++)
     if (e->lanes[i].device == device) return e->lanes[i].libraries[step];

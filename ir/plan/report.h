@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan takes: bytes of memory by what they hold, bytes that move between devices in one run. The figures
- * are those that the runtime counts: see exec_high_water and exec_traffic. */
+ * are those of the commands that the runtime makes of it: tests/towers/test_traffic.c compares them. */
 #ifndef DGC_IR_PLAN_REPORT_H
 #define DGC_IR_PLAN_REPORT_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the memory and traffic report of a plan says is what happens: printed bytes of arenas are the high-water marks
- * of the commands, printed bytes between devices are those that a run has copied. */
+ * of the commands, printed bytes between devices are those that commands copy. */
 #include "ir/ops/op_id.h"
 #include "tests/towers/samples.h"
 
 #include "ir/plan/report.h"
 #include "planner/planner.h"
 #include "tests/support/engine.h"
+#include "tests/support/traffic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +74,7 @@ static const char *traffic_wrong(struct arena *a, const struct plan *p, const st
   for (int from = 0; from < p->ndevices; from++)
     for (int to = 0; to < p->ndevices; to++) {
       if (from == to) continue;
-      int64_t counted = exec_traffic(e, from, to);
+      int64_t counted = commands_traffic(e, from, to);
       int64_t printed =
           number_behind(s.data, arena_printf(a, "\n  %s -> %s: ", devices[from].text, devices[to].text));
       if ((printed < 0 ? 0 : printed) != counted)
@@ -94,7 +95,7 @@ static const char *traffic_wrong(struct arena *a, const struct plan *p, const st
   return NULL;
 }
 
-/* One run that counts, on inputs and variables that are zeros. */
+/* One run, on inputs and variables that are zeros. */
 static bool run_once(struct arena *a, const struct plan *p, struct store *s, struct exec *e) {
   for (int i = 0; i < store_count(s); i++) {
     struct stored_variable *v = store_at(s, i);
@@ -103,7 +104,7 @@ static bool run_once(struct arena *a, const struct plan *p, struct store *s, str
   }
   for (int i = 0; i < p->ninputs; i++)
     exec_write(e, i, arena_alloc(a, (size_t)type_bytes(&p->inputs[i].type)));
-  return exec_run_counted(e);
+  return exec_run(e);
 }
 
 static void do_nothing(void *const *args, const void *state) { (void)args, (void)state; }

@@ -5,6 +5,7 @@
 #include "tests/support/engine.h"
 #include "tests/support/expect.h"
 #include "tests/support/graphs.h"
+#include "tests/support/traffic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -415,12 +416,11 @@ static void traffic(void **state) {
   start(&f, "gpu:0-1,cpu:0", 2);
   ring(&f, 2);
   struct exec *e = load(&f);
-  assert_int_equal(exec_traffic(e, 0, 1), 0);
-  assert_true(run_once(e, 1, NULL) && exec_run_counted(e));
-  assert_int_equal(exec_traffic(e, 0, 1), 2 * BYTES);
-  assert_int_equal(exec_traffic(e, 1, 2), 2 * BYTES);
-  assert_int_equal(exec_traffic(e, 2, 0), BYTES);
-  assert_int_equal(exec_traffic(e, 1, 0), 0);
+  assert_true(run_once(e, 1, NULL));
+  assert_int_equal(commands_traffic(e, 0, 1), 2 * BYTES);
+  assert_int_equal(commands_traffic(e, 1, 2), 2 * BYTES);
+  assert_int_equal(commands_traffic(e, 2, 0), BYTES);
+  assert_int_equal(commands_traffic(e, 1, 0), 0);
   exec_unload(e);
   finish(&f);
 }
