@@ -124,8 +124,8 @@ static bool join(struct resolver *r, const struct value *list, struct node **x, 
     report_value(r, &list->list.items[0]);
     report_value(r, &list->list.items[i]);
     if (a.dtype != b.dtype)
-      report_help(r, "types are never converted silently: write `cast(x, %s)`",
-                  dtype_name(wider((enum dtype)a.dtype, (enum dtype)b.dtype)));
+      report_cast(r, &list->list.items[0], &list->list.items[i],
+                  wider((enum dtype)a.dtype, (enum dtype)b.dtype));
     else if (axis >= 0 && a.rank != b.rank)
       report_help(r, "`expand(x, %d)` gives a tensor one more axis there", axis);
     return false;

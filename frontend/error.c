@@ -4,6 +4,9 @@
 #include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 
+#include "ir/ops/op_id.h"
+
+#include <math.h>
 #include <string.h>
 
 enum { SHOWN_CALLS = 4 };
@@ -83,6 +86,41 @@ void report_value(struct resolver *r, const struct value *v) {
     report_note(r, v->decl, "`%s` is %s", v->name, type);
   else
     report_note(r, v->at, "this is %s", type);
+}
+
+/* "1" of `broadcast(1, [B])`, whose type is f32; NULL: it is none. */
+static const char *number_of_broadcast(struct resolver *r, const struct value *v, enum dtype wanted) {
+  const struct node *n = v->tensor.node;
+  float value;
+  if (!node_is(n, OP_broadcast) || !node_is(n->inputs[0], OP_constant) || n->type.dtype != DT_F32)
+    return NULL;
+  if (n->inputs[0]->type.rank > 0 || is_library(r, v->at)) return NULL;
+  memcpy(&value, node_attr(n->inputs[0], ATTR_value)->data, sizeof value);
+  if (wanted == DT_BOOL || (!dtype_is_float(wanted) && rintf(value) != value)) return NULL;
+  struct str text = str_make(r->arena);
+  str_double(&text, (double)value);
+  size_t len = strlen(text.data);
+  if (len > 2 && strcmp(text.data + len - 2, ".0") == 0) text.data[len - 2] = 0;
+  return text.data;
+}
+
+void report_cast(struct resolver *r, const struct value *a, const struct value *b, enum dtype to) {
+  if (a->kind != VALUE_TENSOR || b->kind != VALUE_TENSOR) {
+    report_help(r, "types are never converted silently: write `cast(x, %s)`", dtype_name(to));
+    return;
+  }
+  enum dtype types[] = {(enum dtype)a->tensor.node->type.dtype, (enum dtype)b->tensor.node->type.dtype};
+  const struct value *odd = types[0] == to ? b : a;
+  bool named = odd->name && odd->decl.source && !is_library(r, odd->decl);
+  const char *number = number_of_broadcast(r, a, types[1]);
+  enum dtype wanted = number ? types[1] : types[0];
+  if (!number) number = number_of_broadcast(r, b, types[0]);
+  if (number)
+    report_help(r, "a number alone is f32 in `broadcast`: write `broadcast(cast(%s, %s), shape)`", number,
+                dtype_name(wanted));
+  else
+    report_help(r, "types are never converted silently: write `cast(%s, %s)`", named ? odd->name : "x",
+                dtype_name(to));
 }
 
 void report_number(struct resolver *r, const struct value *v) {

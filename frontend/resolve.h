@@ -16,6 +16,8 @@ void report_note(struct resolver *r, struct loc loc, const char *fmt, ...)
 void report_help(struct resolver *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A note that tells where a value comes from and what type it has. */
 void report_value(struct resolver *r, const struct value *v);
+/* What to do where two tensors are to have one type, this one. */
+void report_cast(struct resolver *r, const struct value *a, const struct value *b, enum dtype to);
 /* A note that tells which of the user's names has this value, if one has. */
 void report_number(struct resolver *r, const struct value *v);
 /* "did you mean", among the given names. */

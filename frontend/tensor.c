@@ -118,14 +118,13 @@ bool common_dtype(struct resolver *r, unsigned op, const struct value *v, int n,
     if (!first) {
       first = &v[i];
     } else if (first->tensor.node->type.dtype != v[i].tensor.node->type.dtype) {
-      enum dtype to = first->tensor.node->type.dtype;
-      if (!dtype_is_float(to)) to = v[i].tensor.node->type.dtype;
+      enum dtype a = first->tensor.node->type.dtype, b = v[i].tensor.node->type.dtype;
+      bool keep = dtype_is_float(a) || (!dtype_is_float(b) && dtype_size(a) >= dtype_size(b) && a != DT_BOOL);
       report(r, loc, "%s needs operands of one type, not %s and %s", op_table[op]->name,
              type_text(r->arena, &first->tensor.node->type), type_text(r->arena, &v[i].tensor.node->type));
       report_value(r, first);
       report_value(r, &v[i]);
-      report_help(r, "types are never converted silently: write `cast(x, %s)`",
-                  dtype_name(to == DT_BOOL ? DT_F32 : to));
+      report_cast(r, first, &v[i], keep ? a : b);
       return false;
     }
   }

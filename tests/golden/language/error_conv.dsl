@@ -38,7 +38,7 @@ model windows() {
 # CHECK: :18:7: error: a convolution needs tensors [B, ..., C] and [..., C, F] with equally many spatial axes, not f32[B,8] and f32[3,3,2,4]
 # CHECK: :19:7: error: conv needs two operands of equal rank, from 3 to 5: f32[B,2,2,2,2,2] and f32[1,1,1,1,2,4]
 # CHECK: :20:7: error: conv needs operands of one type, not f32[B,8,8,2] and f64[3,3,2,4]
-# CHECK: help: types are never converted silently: write `cast(x, f32)`
+# CHECK: help: types are never converted silently: write `cast(h, f32)`
 # CHECK: :21:27: error: `groups` must be an integer, not the list [1, 2]
 # CHECK: :22:7: error: groups is from 0 to 1099511627776, not -1
 # CHECK: :23:28: error: `strides` must be a list of at most 8 integers, not the list [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]

@@ -23,7 +23,7 @@ model shapes() {
 # CHECK: :6:9: note: `image` is f32[B,784]
 # CHECK: :8:7: note: `w` is f32[10,5]
 # CHECK: :10:7: error: add needs operands of one type, not f32[B,784] and i32[B]
-# CHECK: help: types are never converted silently: write `cast(x, f32)`
+# CHECK: help: types are never converted silently: write `cast(label, f32)`
 # CHECK: :11:7: error: f32[B,784] cannot become [B, 28, 27]: they hold different numbers of elements
 # CHECK: :12:20: error: `by` of `scale` must be f32[K], not f32[5]: K is 784 here
 # CHECK: :4:35: note: the parameter is declared here

@@ -30,10 +30,10 @@ model shapes() {
   # CHECK: help: axes are counted from 0; `stack([x, y], axis = 1)` makes one
   q = concat([a, a], axis = 1)
   # CHECK: error: f32[B] and bool[B] do not fit together
-  # CHECK: help: types are never converted silently: write `cast(x, f32)`
+  # CHECK: help: types are never converted silently: write `cast(known, f32)`
   r = stack([a, known], axis = 1)
   # CHECK: error: u8[B] and i32[B] do not fit together
-  # CHECK: help: types are never converted silently: write `cast(x, i32)`
+  # CHECK: help: types are never converted silently: write `cast(label, i32)`
   s = stack([label, cast(label, i32)], axis = 1)
   # CHECK: error: f32[B,4] and f32[B] do not fit together along axis 1
   # CHECK: help: `expand(x, 1)` gives a tensor one more axis there
