@@ -60,9 +60,9 @@ static int new_item(struct nest *t, const struct item *it) {
   return t->nitems++;
 }
 
-static enum item_kind kind_of(const struct node *n, bool leaf) {
+static enum item_kind kind_of(const struct node *n, bool is_input) {
   if (node_is_immediate(n)) return ITEM_IMMEDIATE;
-  if (leaf) return ITEM_LEAF;
+  if (is_input) return ITEM_INPUT;
   if (n->op == OP_batch_size) return ITEM_BATCH;
   if (node_is_counted(n)) return n->op == OP_iota ? ITEM_IOTA : ITEM_RANDOM;
   return op_of(n)->kind == KIND_REDUCE ? ITEM_ACCUMULATOR : ITEM_SCALAR;
@@ -84,8 +84,8 @@ static int walk(struct nest *t, const struct node *n, int input, struct operand_
   struct item it = {
       .node = n, .view = v, .epilogue = epilogue, .input = input, .in = {-1, -1, -1}, .arg = -1};
   it.kind = kind_of(n, outside);
-  if (it.kind == ITEM_LEAF) {
-    if (t->body) it.input = t->l->leaf[n->id];
+  if (it.kind == ITEM_INPUT) {
+    if (t->body) it.input = t->l->input_of[n->id];
     item_strides(&it, &n->type);
   } else if (it.kind == ITEM_RANDOM) {
     struct type whole = random_whole(n);
@@ -111,12 +111,12 @@ static void memo_clear(struct lowerer *l, const struct graph *body) {
   if (body->count > l->memo_cap) {
     l->memo_cap = 2 * body->count;
     l->memo = arena_new_array(l->scratch, l->memo_cap, int);
-    l->leaf = arena_new_array(l->scratch, l->memo_cap, int);
+    l->input_of = arena_new_array(l->scratch, l->memo_cap, int);
   }
   int inputs = 0;
   for (uint32_t i = 0; i < body->count; i++) {
     l->memo[i] = -1;
-    l->leaf[i] = body->nodes[i]->op == OP_input ? inputs++ : -1;
+    l->input_of[i] = body->nodes[i]->op == OP_input ? inputs++ : -1;
   }
 }
 

@@ -17,7 +17,7 @@ struct lowerer {
   uint32_t table_size;
   struct item *items; /* kept between nests */
   int items_cap;
-  int *memo, *leaf; /* of the body's nodes: their newest item; which input they are */
+  int *memo, *input_of; /* of the body's nodes: their newest item; which input they are */
   uint32_t memo_cap;
 };
 
@@ -28,7 +28,7 @@ struct operand_view {
 };
 
 enum item_kind {
-  ITEM_LEAF,
+  ITEM_INPUT,
   ITEM_IMMEDIATE,
   ITEM_BATCH,
   ITEM_IOTA,
@@ -40,15 +40,15 @@ enum item_kind {
 /* One value under one view. */
 struct item {
   enum item_kind kind;
-  const struct node *node; /* leaf: the value read */
+  const struct node *node; /* input: the value read */
   struct operand_view view;
   bool epilogue;
-  int input;                /* leaf: which input of the node being lowered */
+  int input;                /* input: which input of the node being lowered */
   int in[3];                /* items */
   int next;                 /* another item of the same node, or -1 */
-  int64_t stride[MAX_RANK]; /* leaf, random: elements per step of each loop */
+  int64_t stride[MAX_RANK]; /* input, random: elements per step of each loop */
   int64_t offset;           /* in elements */
-  int arg;                  /* leaf: kernel argument */
+  int arg;                  /* input: kernel argument */
   sval value;
 };
 

@@ -25,7 +25,7 @@ static bool can_join(const struct nest *t, int outer, int inner, int64_t extent)
   if (t->indexed[outer] || t->indexed[inner]) return false;
   for (int i = 0; i < t->nitems; i++) {
     const struct item *it = &t->l->items[i];
-    bool strided = it->kind == ITEM_LEAF || it->kind == ITEM_RANDOM;
+    bool strided = it->kind == ITEM_INPUT || it->kind == ITEM_RANDOM;
     if (strided && !strides_join(it->stride, outer, inner, extent)) return false;
   }
   for (int i = 0; i < t->nresults; i++)
@@ -100,7 +100,7 @@ static void number_args(struct kernel_filling *e) {
   int n = 0;
   for (int i = 0; i < t->nitems; i++) {
     struct item *it = &t->l->items[i];
-    if (it->kind != ITEM_LEAF) continue;
+    if (it->kind != ITEM_INPUT) continue;
     for (it->arg = 0; it->arg < n; it->arg++)
       if (same_access(e->args[it->arg], it)) break;
     if (it->arg < n) continue;
@@ -154,7 +154,7 @@ static void record(struct kernel_filling *e, struct item *it) {
   sval in[3];
   for (int i = 0; i < 3 && it->in[i] >= 0; i++) in[i] = e->t->l->items[it->in[i]].value;
   switch (it->kind) {
-  case ITEM_LEAF: it->value = s_arg(p, it->arg, d); break;
+  case ITEM_INPUT: it->value = s_arg(p, it->arg, d); break;
   case ITEM_IMMEDIATE: it->value = immediate(p, n); break;
   case ITEM_BATCH:
     it->value = s_convert(p, d, param(e, p, node_int_or(n, ATTR_batch, e->t->l->batch)));

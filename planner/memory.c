@@ -24,12 +24,12 @@ static int new_buffer(struct schedule *s, int value, int first, int last) {
   return v->buffer;
 }
 
-/* The place of the task's first step, and of its last. */
-static int first_place(const struct schedule *s, const struct task *t) {
+/* The place of the unit's first step, and of its last. */
+static int first_place(const struct schedule *s, const struct plan_unit *t) {
   return s->lines[t->device].at[t->begin];
 }
 
-static int last_place(const struct schedule *s, const struct task *t) {
+static int last_place(const struct schedule *s, const struct plan_unit *t) {
   return s->lines[t->device].at[t->begin + t->nlaunches - 1];
 }
 
@@ -37,9 +37,9 @@ static int last_place(const struct schedule *s, const struct task *t) {
 static int last_use(const struct schedule *s, const struct planned_value *v) {
   if (v->is_output) return INT_MAX;
   int last = 0;
-  if (v->producer != NONE) last = last_place(s, &s->tasks[v->producer]);
+  if (v->producer != NONE) last = last_place(s, &s->units[v->producer]);
   for (int l = v->readers; l != NONE && last < INT_MAX; l = s->links[l].next) {
-    const struct task *t = &s->tasks[s->links[l].task];
+    const struct plan_unit *t = &s->units[s->links[l].unit];
     if (t->kind == STEP_SEND) return INT_MAX; /* until it is gone, which is waited for at the end */
     if (t->nlaunches == 0) continue;
     int use;
@@ -55,8 +55,8 @@ static int last_use(const struct schedule *s, const struct planned_value *v) {
   return last;
 }
 
-/* Whether result `r` of the task may lie in `buffer`, which dies with the task. */
-static bool may_take_over(const struct schedule *s, const struct task *t, int r, int buffer) {
+/* Whether result `r` of the unit may lie in `buffer`, which dies with the unit. */
+static bool may_take_over(const struct schedule *s, const struct plan_unit *t, int r, int buffer) {
   for (int i = 0; i < r; i++)
     if (s->values[t->result + i].buffer == buffer) return false;
   for (int i = 0; i < t->nreads; i++) {
@@ -68,7 +68,7 @@ static bool may_take_over(const struct schedule *s, const struct task *t, int r,
 
 /* Whether a processor would wait for itself in place: it goes through short rows, each of which ends in a store of some
  * lanes of a vector, and the next one is loaded from right behind: see docs/plan.md. */
-static bool has_short_rows(const struct schedule *s, const struct task *t) {
+static bool has_short_rows(const struct schedule *s, const struct plan_unit *t) {
   const struct launch *l = t->launches;
   if (t->kind != STEP_KERNEL || strcmp(s->g->config.target.devices[t->device].name.kind, "cpu") != 0)
     return false;
@@ -78,7 +78,7 @@ static bool has_short_rows(const struct schedule *s, const struct task *t) {
          row % KERNEL_LANES != 0;
 }
 
-static int take_over(const struct schedule *s, const struct task *t, int r) {
+static int take_over(const struct schedule *s, const struct plan_unit *t, int r) {
   const struct planned_value *v = &s->values[t->result + r];
   if (t->kind == STEP_COPY || t->kind == STEP_LOOP || t->nlaunches != 1 || has_short_rows(s, t)) return NONE;
   int now = last_place(s, t);
@@ -93,7 +93,7 @@ static int take_over(const struct schedule *s, const struct task *t, int r) {
   return NONE;
 }
 
-static void place_result(struct schedule *s, const struct task *t, int r) {
+static void place_result(struct schedule *s, const struct plan_unit *t, int r) {
   struct planned_value *v = &s->values[t->result + r];
   if (v->bound != NONE) {
     v->buffer = s->values[v->bound].buffer;
@@ -141,7 +141,7 @@ void schedule_memory(struct schedule *s) {
   s->plan->buffers = arena_new_array(s->arena, (size_t)s->nvalues, struct plan_buffer);
   for (int i = 0; i < s->nvalues; i++) place_given(s, i);
   for (int i = 0; i < s->norder; i++) {
-    const struct task *t = &s->tasks[s->order[i]];
+    const struct plan_unit *t = &s->units[s->order[i]];
     for (int r = 0; r < t->nresults; r++) place_result(s, t, r);
   }
   place_fixed_regions(s->plan);

@@ -6,16 +6,16 @@
 
 #include <stdlib.h>
 
-/* A message and its task. */
+/* A message and its unit. */
 struct sorted {
   struct message_key key;
-  int task;
+  int unit;
 };
 
 static int by_order(const void *x, const void *y) {
   const struct sorted *a = x, *b = y;
   int order = message_key_compare(&a->key, &b->key);
-  return order ? order : a->task - b->task;
+  return order ? order : a->unit - b->unit;
 }
 
 /* Messages from one process to another are told apart by how many came before: both count alike. */
@@ -25,17 +25,17 @@ static int next_tag(struct schedule *s, int *tags, bool sends, int peer) {
 
 void schedule_messages(struct schedule *s) {
   struct plan *p = s->plan;
-  s->by_message = arena_new_array(s->scratch, (size_t)s->ntasks, int);
-  struct sorted *sorted = arena_room(s->scratch, (size_t)s->ntasks * sizeof *sorted);
-  for (int i = 0; i < s->ntasks; i++)
-    if (s->tasks[i].kind == STEP_SEND || s->tasks[i].kind == STEP_RECEIVE)
-      sorted[p->nmessages++] = (struct sorted){message_key(s->tasks[i].node), i};
+  s->by_message = arena_new_array(s->scratch, (size_t)s->nunits, int);
+  struct sorted *sorted = arena_room(s->scratch, (size_t)s->nunits * sizeof *sorted);
+  for (int i = 0; i < s->nunits; i++)
+    if (s->units[i].kind == STEP_SEND || s->units[i].kind == STEP_RECEIVE)
+      sorted[p->nmessages++] = (struct sorted){message_key(s->units[i].node), i};
   if (p->nmessages) qsort(sorted, (size_t)p->nmessages, sizeof *sorted, by_order);
-  for (int i = 0; i < p->nmessages; i++) s->by_message[i] = sorted[i].task;
+  for (int i = 0; i < p->nmessages; i++) s->by_message[i] = sorted[i].unit;
   p->messages = arena_new_array(s->arena, (size_t)p->nmessages, struct message);
   int *tags = arena_new_array(s->scratch, 2 * (size_t)p->nprocesses, int);
   for (int i = 0; i < p->nmessages; i++) {
-    struct task *t = &s->tasks[s->by_message[i]];
+    struct plan_unit *t = &s->units[s->by_message[i]];
     bool sends = t->kind == STEP_SEND;
     int peer = (int)node_int(t->node, ATTR_peer);
     t->message = i;

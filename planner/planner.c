@@ -24,7 +24,7 @@ static int64_t flops_of(const struct node *n) {
   return n->op == OP_scan ? flops * node_int(n, ATTR_length) : flops;
 }
 
-static void emit_kernel(const struct schedule *s, const struct task *t, int launch, struct step *step) {
+static void emit_kernel(const struct schedule *s, const struct plan_unit *t, int launch, struct step *step) {
   const struct launch *l = &t->launches[launch];
   step->kernel = l->kernel;
   step->sizes = l->sizes;
@@ -41,8 +41,8 @@ static void emit_kernel(const struct schedule *s, const struct task *t, int laun
   if (launch == 0) step->flops = flops_of(t->node);
 }
 
-static void emit_leaf(const struct schedule *s, const struct task *t, struct step *step) {
-  int n = t->nreads, in_place = task_in_place(t);
+static void emit_leaf(const struct schedule *s, const struct plan_unit *t, struct step *step) {
+  int n = t->nreads, in_place = unit_in_place(t);
   struct operand *operands = arena_new_array(s->arena, (size_t)n + 1, struct operand);
   for (int i = 0; i < n; i++) operands[i] = operand_at(s, t->reads[i]);
   operands[n] = operand_at(s, (struct ref){t->result, 0});
@@ -54,7 +54,7 @@ static void emit_leaf(const struct schedule *s, const struct task *t, struct ste
   step->traffic = node_traffic(t->node, there);
 }
 
-static void emit_loop(const struct schedule *s, const struct task *t, struct step *step) {
+static void emit_loop(const struct schedule *s, const struct plan_unit *t, struct step *step) {
   int n = t->nreads;
   struct operand *operands = arena_new_array(s->arena, (size_t)(n + t->nresults), struct operand);
   for (int i = 0; i < n; i++) operands[i] = operand_at(s, t->reads[i]);
@@ -69,7 +69,7 @@ static void emit_loop(const struct schedule *s, const struct task *t, struct ste
   body->nkernels = lower_kernels(s->lower, &body->kernels); /* their numbers are those of all of the plan */
 }
 
-static void emit_copy(const struct schedule *s, const struct task *t, struct step *step) {
+static void emit_copy(const struct schedule *s, const struct plan_unit *t, struct step *step) {
   struct operand *operands = arena_new_array(s->arena, 2, struct operand);
   int to = t->variable != NONE ? t->variable : t->result;
   operands[0] = operand_at(s, t->reads[0]);
@@ -80,7 +80,7 @@ static void emit_copy(const struct schedule *s, const struct task *t, struct ste
   step->traffic = 2 * step->bytes;
 }
 
-static void emit_receive(const struct schedule *s, const struct task *t, struct step *step) {
+static void emit_receive(const struct schedule *s, const struct plan_unit *t, struct step *step) {
   const struct ref to = {t->variable != NONE ? t->variable : t->result, 0};
   struct operand *operand = arena_new(s->arena, struct operand);
   *operand = operand_at(s, to);
@@ -91,7 +91,7 @@ static void emit_receive(const struct schedule *s, const struct task *t, struct 
   step->message = &s->plan->messages[t->message];
 }
 
-static void emit_all_reduce(const struct schedule *s, const struct task *t, struct step *step) {
+static void emit_all_reduce(const struct schedule *s, const struct plan_unit *t, struct step *step) {
   struct operand *operands = arena_new_array(s->arena, 2, struct operand);
   operands[0] = operand_at(s, t->reads[collective_rank(t->node)]);
   operands[1] = operand_at(s, (struct ref){t->result, 0});
@@ -103,7 +103,7 @@ static void emit_all_reduce(const struct schedule *s, const struct task *t, stru
   step->traffic = 2 * step->bytes;
 }
 
-static void emit_collective(const struct schedule *s, struct task_group *m) {
+static void emit_collective(const struct schedule *s, struct unit_group *m) {
   struct plan *p = s->plan;
   const struct node *n = m->node;
   int *devices = arena_new_array(s->arena, (size_t)n->ninputs, int);
@@ -120,17 +120,17 @@ static void emit_collective(const struct schedule *s, struct task_group *m) {
 static void emit_collectives(const struct schedule *s) {
   s->plan->collectives = arena_new_array(s->arena, (size_t)s->ngroups, struct collective);
   for (int i = 0; i < s->norder; i++) {
-    int task = s->order[i], which = s->tasks[task].collective;
-    if (which != NONE && s->groups[which].tasks[0] == task) emit_collective(s, &s->groups[which]);
+    int unit = s->order[i], which = s->units[unit].collective;
+    if (which != NONE && s->groups[which].units[0] == unit) emit_collective(s, &s->groups[which]);
   }
 }
 
-static void emit_task(const struct schedule *s, const struct task *t) {
+static void emit_unit(const struct schedule *s, const struct plan_unit *t) {
   struct step *steps = s->plan->devices[t->device].steps;
   const struct timeline *line = &s->lines[t->device];
   for (int i = 0; i < t->nlaunches; i++) {
     struct step *step = &steps[line->at[t->begin + i]];
-    step->kind = task_receives(s, t) ? STEP_RECEIVE : t->kind;
+    step->kind = unit_receives(s, t) ? STEP_RECEIVE : t->kind;
     step->node = t->node;
     if (step->kind == STEP_RECEIVE)
       emit_receive(s, t, step);
@@ -165,7 +165,7 @@ static void emit_sendings(const struct schedule *s, const struct timeline *line,
   if (n) qsort(sendings, (size_t)n, sizeof *sendings, by_sending);
   for (int i = 0; i < n; i++, place++) {
     const struct sending *m = &sendings[i];
-    const struct task *t = &s->tasks[m->task];
+    const struct plan_unit *t = &s->units[m->unit];
     if (i == 0 || m->after != m[-1].after)
       place = m->after < 0 ? 0 : line->at[m->after] + 1 + (line->signal_after[m->after] != NONE);
     struct operand *operand = arena_new(s->arena, struct operand);
@@ -188,7 +188,7 @@ static void emit_sendings(const struct schedule *s, const struct timeline *line,
       for (; w > 0 && line->waits[w - 1].step == m->before; w--) place--;
     }
     steps[place] = (struct step){
-        .kind = STEP_SENT, .node = s->tasks[m->task].node, .message = &s->plan->messages[m->message]};
+        .kind = STEP_SENT, .node = s->units[m->unit].node, .message = &s->plan->messages[m->message]};
   }
 }
 
@@ -250,7 +250,7 @@ static void emit(struct schedule *s) {
     p->devices[d].steps = arena_new_array(s->arena, (size_t)p->devices[d].nsteps, struct step);
   }
   emit_collectives(s);
-  for (int i = 0; i < s->norder; i++) emit_task(s, &s->tasks[s->order[i]]);
+  for (int i = 0; i < s->norder; i++) emit_unit(s, &s->units[s->order[i]]);
   for (int d = 0; d < p->ndevices; d++) {
     emit_waits(&s->lines[d], p->devices[d].steps);
     emit_sendings(s, &s->lines[d], p->devices[d].steps);
@@ -322,7 +322,7 @@ static struct plan *build(struct arena *a, const struct graph *g, enum outputs o
     arena_destroy_guarded(scratch, &guard);
     return NULL;
   }
-  schedule_tasks(&s);
+  schedule_units(&s);
   schedule_order(&s);
   schedule_sync(&s);
   schedule_memory(&s);
@@ -354,7 +354,7 @@ const struct plan_loop *plan_loop(struct schedule *s, const struct node *n) {
   struct plan *p = inner.plan = arena_new(s->arena, struct plan);
   *p = (struct plan){.arena = s->arena, .graph = scan.body, .ndevices = s->plan->ndevices, .nprocesses = 1};
   p->devices = arena_new_array(s->arena, (size_t)p->ndevices, struct device_plan);
-  schedule_tasks(&inner);
+  schedule_units(&inner);
   schedule_order(&inner);
   schedule_sync(&inner);
   schedule_memory(&inner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the fused graph to the plan, in eight parts that share one state:
  *   parts.c     what is written where it will be concatenated
- *   tasks.c     what is computed and what it reads and writes
+ *   units.c     what is computed and what it reads and writes
  *   messages.c  what one task of a cluster sends and receives
  *   schedule.c  the order
  *   sync.c      where devices meet
@@ -16,17 +16,17 @@
 
 enum { NONE = -1 };
 
-/* Storage that one task writes, or that holds something from the start. Views share the value they look into. */
+/* Storage that one unit writes, or that holds something from the start. Views share the value they look into. */
 struct planned_value {
   const struct node *node; /* whose value it is; an output node's for further results */
   enum region region;
   bool is_input, is_output;
   int device;
   int64_t bytes;
-  int producer; /* task, or NONE */
+  int producer; /* unit, or NONE */
   int readers;  /* index into links, or NONE */
   int bound;    /* the variable in whose storage it is written, or NONE */
-  int writer;   /* of a variable: the task that overwrites it, or NONE */
+  int writer;   /* of a variable: the unit that overwrites it, or NONE */
   int unread;   /* of a variable with a writer: readers that have not run */
   int whole;    /* the concatenation in whose storage it is written, or NONE */
   int64_t base; /* and where its bytes begin there, if they lie next to each other */
@@ -50,10 +50,10 @@ struct ref {
 };
 
 struct link {
-  int task, next;
+  int unit, next;
 };
 
-struct task {
+struct plan_unit {
   const struct node *node;
   enum step_kind kind; /* of its steps */
   int device;
@@ -67,18 +67,18 @@ struct task {
   int unmet;                    /* values read that are not there yet */
   int blocked;                  /* readers of the variables it overwrites that have not run */
   int collective;               /* ALL_REDUCE: its number, else NONE */
-  int message;                  /* of a task that sends or receives: its number in the plan, else NONE */
+  int message;                  /* of a unit that sends or receives: its number in the plan, else NONE */
   int sending;                  /* and its place among the sendings of the device that it is from */
   bool sink;                    /* nothing but variables comes of it */
   bool done;
   int begin; /* its first step among those of its device that work */
 };
 
-/* An all_reduce that devices do together: the task of each of them. */
-struct task_group {
+/* An all_reduce that devices do together: the unit of each of them. */
+struct unit_group {
   const struct node *node; /* of the first */
-  int *tasks, count;       /* room for one per operand */
-  bool offered;            /* all of its tasks are ready */
+  int *units, count;       /* room for one per operand */
+  bool offered;            /* all of its units are ready */
   int number;              /* in the plan, where they are numbered as they come */
 };
 
@@ -96,7 +96,7 @@ struct wait {
 /* A message that is given away behind step `after` of its device (-1: at the beginning), and is gone before step
  * `before` (the number of steps: at the end). */
 struct sending {
-  int task; /* the copy that it is for */
+  int unit; /* the copy that it is for */
   int message, after, before;
 };
 
@@ -121,13 +121,13 @@ struct schedule {
   struct concat_part *parts; /* by node: see parts.c */
   struct planned_value *values;
   int nvalues, values_cap;
-  struct task *tasks;
-  int ntasks, tasks_cap;
+  struct plan_unit *units;
+  int nunits, units_cap;
   struct link *links;
   int nlinks, links_cap;
-  struct task_group *groups;
+  struct unit_group *groups;
   int ngroups, groups_cap;
-  int *order; /* of tasks */
+  int *order; /* of units */
   int norder;
   struct timeline *lines; /* by device */
   int *ticks;             /* by device: its place in clocks; NONE: no other device ever waits for it */
@@ -138,7 +138,7 @@ struct schedule {
   int process;         /* whose part alone is planned, or NONE */
   bool everywhere;     /* of such a part: every other one has copies of all variables, too */
   bool spreads;        /* outputs have copies */
-  int *by_message;     /* its tasks that send and receive, in the order of their messages */
+  int *by_message;     /* its units that send and receive, in the order of their messages */
   struct plan *plan;
   bool inside; /* the plan is that of a loop's body */
 };
@@ -146,8 +146,8 @@ struct schedule {
 /* The body of a scan as a plan of its own, whose kernels are among those of this one. */
 const struct plan_loop *plan_loop(struct schedule *s, const struct node *n);
 
-/* Whether the task is a copy from another process: it receives a message. */
-bool task_receives(const struct schedule *s, const struct task *t);
+/* Whether the unit is a copy from another process: it receives a message. */
+bool unit_receives(const struct schedule *s, const struct plan_unit *t);
 
 /* Whose memory an input of a concat is. */
 const struct node *concat_source(const struct node *concat, int input);
@@ -155,14 +155,14 @@ const struct node *concat_source(const struct node *concat, int input);
 void schedule_parts(struct schedule *s, const uint8_t *live);
 /* Bytes from where the concatenation begins to where this part of it does. */
 int64_t concat_part_begin(const struct concat_part *part);
-void schedule_tasks(struct schedule *s);
+void schedule_units(struct schedule *s);
 /* The messages of one part, in their order. */
 void schedule_messages(struct schedule *s);
 /* The operand whose place the result of a leaf may take, or NONE. */
-int task_in_place(const struct task *t);
-/* A copy of `from` into a fresh value of `node`'s name; the new task's index. It reads, but is not in the order yet. */
+int unit_in_place(const struct plan_unit *t);
+/* A copy of `from` into a fresh value of `node`'s name; the new unit's index. It reads, but is not in the order yet. */
 int schedule_copy(struct schedule *s, const struct node *node, struct ref from, int device, int64_t bytes);
-void schedule_read(struct schedule *s, int task, int value);
+void schedule_read(struct schedule *s, int unit, int value);
 void schedule_order(struct schedule *s);
 void schedule_sync(struct schedule *s);
 /* The last place of `device` at which it may not know yet that `done` steps of `other` are done, INT_MAX if it comes to

@@ -5,7 +5,7 @@
  *
  * Each device keeps a vector clock: how many steps of every other device it knows to be done. A wait is only made
  * for what the clock does not cover, and passes on what the signalling device knew (Fidge and Mattern, 1988). As
- * everything is made in one global order of the tasks, no meeting can deadlock. */
+ * everything is made in one global order of the units, no meeting can deadlock. */
 #include "planner/schedule.h"
 
 #include <limits.h>
@@ -14,19 +14,19 @@
 struct sync {
   struct schedule *s;
   int *clocks; /* device * nticks + tick of the other */
-  int *need;   /* by device: how many of its steps the task at hand needs */
+  int *need;   /* by device: how many of its steps the unit at hand needs */
   int *asked;  /* devices with a need */
   int nasked;
 };
 
-static int end_of(const struct task *t) { return t->begin + t->nlaunches; }
+static int end_of(const struct plan_unit *t) { return t->begin + t->nlaunches; }
 
 static bool same_process(const struct sync *y, int device, int other) {
   return plan_process(y->s->plan, device) == plan_process(y->s->plan, other);
 }
 
-/* The task overwrites what was sent for `receiver`. */
-static void require_sent(struct sync *y, const struct task *t, const struct task *receiver) {
+/* The unit overwrites what was sent for `receiver`. */
+static void require_sent(struct sync *y, const struct plan_unit *t, const struct plan_unit *receiver) {
   struct sending *m = &y->s->lines[t->device].sendings[receiver->sending];
   if (m->before > t->begin) m->before = t->begin;
 }
@@ -35,8 +35,8 @@ static int *clock_of(const struct sync *y, int device) {
   return &y->clocks[(size_t)device * (size_t)y->s->nticks];
 }
 
-static void require(struct sync *y, const struct task *t, int task) {
-  const struct task *other = &y->s->tasks[task];
+static void require(struct sync *y, const struct plan_unit *t, int unit) {
+  const struct plan_unit *other = &y->s->units[unit];
   if (other->kind == STEP_SEND) {
     require_sent(y, t, other);
     return;
@@ -86,7 +86,7 @@ static void learn(struct sync *y, int device, int other, int done) {
   if (tick != NONE && done > clock[tick]) clock[tick] = done;
 }
 
-static void wait_for(struct sync *y, const struct task *t, int device) {
+static void wait_for(struct sync *y, const struct plan_unit *t, int device) {
   struct schedule *s = y->s;
   int done = y->need[device], *signal = &s->lines[device].signal_after[done - 1];
   if (*signal == NONE) *signal = s->nsignals++;
@@ -96,7 +96,7 @@ static void wait_for(struct sync *y, const struct task *t, int device) {
   learn(y, t->device, device, done);
 }
 
-static void take_snapshot(struct sync *y, const struct task *t, bool within) {
+static void take_snapshot(struct sync *y, const struct plan_unit *t, bool within) {
   struct schedule *s = y->s;
   struct timeline *line = &s->lines[t->device];
   GROW(s, line->snapshots, line->nsnapshots, line->snapshots_cap);
@@ -106,37 +106,37 @@ static void take_snapshot(struct sync *y, const struct task *t, bool within) {
 
 /* The message of a copy from another process: it is sent as soon as its source is there. It tells what the sender knew
  * then. */
-static void receive(struct sync *y, int task) {
+static void receive(struct sync *y, int unit) {
   struct schedule *s = y->s;
-  struct task *t = &s->tasks[task];
+  struct plan_unit *t = &s->units[unit];
   const struct planned_value *v = &s->values[t->reads[0].value];
-  int done = v->producer == NONE ? 0 : end_of(&s->tasks[v->producer]);
+  int done = v->producer == NONE ? 0 : end_of(&s->units[v->producer]);
   struct timeline *from = &s->lines[v->device];
   int number = t->message = s->plan->nmessages++;
   int64_t bytes = s->values[t->variable != NONE ? t->variable : t->result].bytes;
   s->plan->messages[number] = (struct message){number, number, v->device, t->device, t->node, bytes};
   t->sending = from->nsendings;
   GROW(s, from->sendings, from->nsendings, from->sendings_cap);
-  from->sendings[from->nsendings++] = (struct sending){task, t->message, done - 1, from->nsteps};
+  from->sendings[from->nsendings++] = (struct sending){unit, t->message, done - 1, from->nsteps};
   learn(y, t->device, v->device, done);
 }
 
 /* In one part: the message goes as soon as what it is made of is there. */
-static void send(struct sync *y, int task) {
+static void send(struct sync *y, int unit) {
   struct schedule *s = y->s;
-  struct task *t = &s->tasks[task];
+  struct plan_unit *t = &s->units[unit];
   struct timeline *line = &s->lines[t->device];
   int producer = s->values[t->reads[0].value].producer;
-  int done = producer == NONE ? 0 : end_of(&s->tasks[producer]);
+  int done = producer == NONE ? 0 : end_of(&s->units[producer]);
   t->sending = line->nsendings;
   GROW(s, line->sendings, line->nsendings, line->sendings_cap);
-  line->sendings[line->nsendings++] = (struct sending){task, t->message, done - 1, line->nsteps};
+  line->sendings[line->nsendings++] = (struct sending){unit, t->message, done - 1, line->nsteps};
 }
 
-/* Everything that has to be done before the task. */
-static void require_all(struct sync *y, int task) {
+/* Everything that has to be done before the unit. */
+static void require_all(struct sync *y, int unit) {
   struct schedule *s = y->s;
-  const struct task *t = &s->tasks[task];
+  const struct plan_unit *t = &s->units[unit];
   for (int i = 0; i < t->nreads && t->message == NONE; i++) {
     int v = t->reads[i].value;
     if (v != NONE && s->values[v].producer != NONE) require(y, t, s->values[v].producer);
@@ -145,17 +145,17 @@ static void require_all(struct sync *y, int task) {
     int variable = i < t->nresults ? s->values[t->result + i].bound : t->variable;
     if (variable == NONE) continue;
     for (int l = s->values[variable].readers; l != NONE; l = s->links[l].next)
-      if (s->links[l].task != task) require(y, t, s->links[l].task);
+      if (s->links[l].unit != unit) require(y, t, s->links[l].unit);
   }
 }
 
-static void synchronize(struct sync *y, int task) {
-  const struct task *t = &y->s->tasks[task];
-  if (t->kind == STEP_SEND) send(y, task);
+static void synchronize(struct sync *y, int unit) {
+  const struct plan_unit *t = &y->s->units[unit];
+  if (t->kind == STEP_SEND) send(y, unit);
   if (t->nlaunches == 0) return;
-  bool receives = t->kind != STEP_RECEIVE && task_receives(y->s, t);
-  if (receives) receive(y, task);
-  require_all(y, task);
+  bool receives = t->kind != STEP_RECEIVE && unit_receives(y->s, t);
+  if (receives) receive(y, unit);
+  require_all(y, unit);
   bool waits = false;
   for (int i = 0; i < y->nasked; i++) {
     if (implied(y, y->asked[i])) continue;
@@ -169,7 +169,7 @@ static void synchronize(struct sync *y, int task) {
 
 static void number_steps(struct schedule *s, int ndevices) {
   for (int i = 0; i < s->norder; i++) {
-    struct task *t = &s->tasks[s->order[i]];
+    struct plan_unit *t = &s->units[s->order[i]];
     t->begin = s->lines[t->device].nsteps;
     s->lines[t->device].nsteps += t->nlaunches;
   }
@@ -235,7 +235,7 @@ void schedule_sync(struct schedule *s) {
   y.asked = arena_new_array(s->scratch, (size_t)n, int);
   number_steps(s, n);
   if (s->process == NONE)
-    s->plan->messages = arena_new_array(s->arena, s->plan->processes ? (size_t)s->ntasks : 0, struct message);
+    s->plan->messages = arena_new_array(s->arena, s->plan->processes ? (size_t)s->nunits : 0, struct message);
   for (int i = 0; n > 1 && i < s->norder; i++) synchronize(&y, s->order[i]);
   for (int d = 0; d < n; d++) number_places(s, &s->lines[d]);
 }

@@ -84,8 +84,8 @@ struct module_memory {
 struct backend {
   const char *name;
   const char *help;
-  const char *kind; /* of the devices it runs: "cpu", "gpu", "pjrt" or "tpu" */
-  bool whole;       /* it runs plans whose only step is a module, and no others */
+  const char *kind;  /* of the devices it runs: "cpu", "gpu", "pjrt" or "tpu" */
+  bool runs_modules; /* it runs plans whose only step is a module, and no others */
   /* Its memory is the host's, and a call has done its work when it returns: the executor itself copies (COPY)
    * and fills there. None of the hooks about meeting points and runs is needed then. */
   bool host;
@@ -217,7 +217,7 @@ struct backend {
 extern const struct backend *const backends[];
 /* NULL stands for the default. NULL returned if there is none of this name. */
 const struct backend *backend_find(const char *name);
-/* Whether devices of this kind run whole modules. */
-bool backend_is_whole(const char *kind);
+/* Whether devices of this kind run modules. */
+bool backend_runs_modules(const char *kind);
 
 #endif

@@ -23,9 +23,9 @@ const struct backend *backend_find(const char *name) {
   return NULL;
 }
 
-bool backend_is_whole(const char *kind) {
+bool backend_runs_modules(const char *kind) {
   for (int i = 0; backends[i]; i++)
-    if (backends[i]->whole && strcmp(backends[i]->kind, kind) == 0) return true;
+    if (backends[i]->runs_modules && strcmp(backends[i]->kind, kind) == 0) return true;
   return false;
 }
 

@@ -21,7 +21,7 @@ struct model_variable {
 
 /* All of them, by name, in `a`; how many. */
 int store_model_variables(const struct store *s, struct arena *a, struct model_variable **out);
-/* False when a device has failed. What is written is not spread to copies yet: see store_spread. */
+/* False when a device has failed. What is written is not given to copies yet: see store_broadcast. */
 bool model_variable_read(const struct store *s, const struct model_variable *w, void *out);
 bool model_variable_write(struct store *s, const struct model_variable *w, const void *data);
 

@@ -135,7 +135,7 @@ struct stored_variable *store_variable(struct store *s, const char *name, const 
   return v;
 }
 
-bool store_spread(struct store *s) {
+bool store_broadcast(struct store *s) {
   bool good = true;
   for (int i = 0; i < store_count(s); i++) {
     struct stored_variable *v = store_at(s, i), *primary = store_primary(s, v);

@@ -35,7 +35,7 @@ struct stored_variable *store_at(const struct store *s, int i); /* in the order 
 /* These are false when a device has failed: see engines_status. Where tasks are processes, all of them do the same: of
  * what they write, each keeps its own, and all have what is read. */
 /* Gives every replica the value of its primary. */
-bool store_spread(struct store *s);
+bool store_broadcast(struct store *s);
 bool store_read(const struct store *s, const struct stored_variable *v, void *out);
 bool store_write(struct store *s, struct stored_variable *v, const void *data);
 

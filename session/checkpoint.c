@@ -467,7 +467,7 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
   }
   status = anew.count ? session_starts(s, &loaded, path) : DGC_OK;
   if (status) return status;
-  return store_spread(s->values->store) ? DGC_OK : session_device_failed(s);
+  return store_broadcast(s->values->store) ? DGC_OK : session_device_failed(s);
 }
 
 static void undo_restore(void *arg) {

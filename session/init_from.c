@@ -153,7 +153,7 @@ static enum dgc_status load(struct dgc_session *s, struct checkpoint *c, const c
   }
   for (int i = 0; i < c->count; i++)
     if (!map_get(&used, c->entries[i].name)) add_name(&unused, c->entries[i].name);
-  if (!store_spread(s->values->store)) return session_device_failed(s);
+  if (!store_broadcast(s->values->store)) return session_device_failed(s);
   diag_note(&s->diags, LOC_NONE, "%s: %d variable%s loaded", path, good, good == 1 ? " is" : "s are");
   say(s, path, "of another shape or type, and not loaded", &unfit);
   say(s, path, "the model has no variable of this name", &unused);
@@ -208,7 +208,7 @@ enum dgc_status session_init_from(struct dgc_session *s) {
   for (int i = 0; i < files->count && !status; i++) status = load_file(s, files->items[i], &loaded);
   if (!status) status = session_starts(s, &loaded, "init-from");
   if (status) return status;
-  if (!store_spread(s->values->store)) return session_device_failed(s);
+  if (!store_broadcast(s->values->store)) return session_device_failed(s);
   say_rest(s, &loaded);
   s->values->seeds = arena_printf(s->arena, "%016llx", (unsigned long long)digest(&loaded));
   return DGC_OK;

@@ -15,7 +15,7 @@
 #include <limits.h>
 #include <string.h>
 
-static bool is_whole(const struct device *d) { return backend_is_whole(d->name.kind); }
+static bool runs_modules(const struct device *d) { return backend_runs_modules(d->name.kind); }
 
 const char module_pass[] = "pack";
 
@@ -26,7 +26,7 @@ int module_devices(const struct graph *g) {
 }
 
 bool session_runs_modules(const struct dgc_session *s) {
-  return s->settlement->target.ndevices > 0 && is_whole(&s->settlement->target.devices[0]);
+  return s->settlement->target.ndevices > 0 && runs_modules(&s->settlement->target.devices[0]);
 }
 
 /* A device that cannot run beside the first; NULL: all can. */
@@ -58,7 +58,7 @@ static enum dgc_status check_strategy(struct dgc_session *s) {
 enum dgc_status session_check_modules(struct dgc_session *s) {
   const struct target *t = &s->settlement->target;
   bool some = false;
-  for (int i = 0; i < t->ndevices; i++) some |= is_whole(&t->devices[i]);
+  for (int i = 0; i < t->ndevices; i++) some |= runs_modules(&t->devices[i]);
   if (!some) return DGC_OK;
   const struct device *other = other_kind(t);
   if (other)

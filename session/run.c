@@ -61,7 +61,7 @@ static void note_simulated(struct dgc_session *s) {
     const struct backend *b = s->running->engines->all[i].backend;
     struct device_info *info = NULL;
     const char *why_none;
-    int count = b->list && !b->whole ? b->list(s->call, NULL, &info, &why_none) : 0;
+    int count = b->list && !b->runs_modules ? b->list(s->call, NULL, &info, &why_none) : 0;
     for (int d = 0; d < s->settlement->target.ndevices; d++)
       for (int k = 0; k < count && strcmp(s->settlement->target.devices[d].name.kind, b->kind) == 0; k++)
         if (info[k].index == s->settlement->target.devices[d].name.index)
@@ -486,7 +486,7 @@ enum dgc_status session_init(struct dgc_session *s) {
     status = s->values->kept.values ? restore_kept(s) : session_run(s, l);
     if (status) return status;
     mark_filled(s);
-    if (!store_spread(s->values->store)) return session_device_failed(s);
+    if (!store_broadcast(s->values->store)) return session_device_failed(s);
   }
   s->values->initialised = true;
   return DGC_OK;

@@ -248,7 +248,7 @@ static enum dgc_status compare(struct dgc_session *s, struct config *c, struct s
 /* The strategy that needs least, with the table that says so. */
 static enum dgc_status choose(struct dgc_session *s, struct config *c) {
   struct str table = str_make(s->call);
-  if (backend_is_whole(s->settlement->listed.devices[0].name.kind))
+  if (backend_runs_modules(s->settlement->listed.devices[0].name.kind))
     return session_fail(s, DGC_USAGE,
                         "strategy auto: what a PJRT plugin makes of a graph cannot be predicted");
   enum dgc_status status = compare(s, c, &table);

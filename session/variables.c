@@ -66,7 +66,7 @@ static enum dgc_status access_variable(struct dgc_session *s, const char *name, 
     return session_fail(s, DGC_USAGE, "variable %s is %s: %zu bytes, not %zu", name,
                         type_text(s->call, &v->type), v->bytes, bytes);
   bool good = !out || model_variable_read(s->values->store, v, out);
-  if (in) good = model_variable_write(s->values->store, v, in) && store_spread(s->values->store);
+  if (in) good = model_variable_write(s->values->store, v, in) && store_broadcast(s->values->store);
   return good ? DGC_OK : session_device_failed(s);
 }
 

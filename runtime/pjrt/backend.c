@@ -214,13 +214,13 @@ static bool prepare_copy(void *self, struct arena *a, int to, int from, size_t b
 const struct backend backend_pjrt = {.name = "pjrt",
                                      .help = "devices of a PJRT plugin, which compiles whole graphs",
                                      .kind = "pjrt",
-                                     .whole = true,
+                                     .runs_modules = true,
                                      .open = open_pjrt,
                                      .list = list,
                                      HOOKS};
 const struct backend backend_tpu = {.name = "tpu",
                                     .help = "TPUs, by the PJRT plugin libtpu.so",
                                     .kind = "tpu",
-                                    .whole = true,
+                                    .runs_modules = true,
                                     .open = open_tpu,
                                     HOOKS};

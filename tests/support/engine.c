@@ -112,7 +112,7 @@ static bool fill_variables(struct arena *a, struct store *s, const struct values
     }
     if (!model_variable_write(s, &all[i], t->data)) return false;
   }
-  return store_spread(s);
+  return store_broadcast(s);
 }
 
 static bool fill_inputs(struct arena *a, struct exec *e, const struct plan *p, const struct values *inputs) {

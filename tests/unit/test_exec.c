@@ -297,7 +297,7 @@ static void copies_and_variables(void **state) {
   store_read(f.store, primary, back);
   assert_true(back[15] == 13);
   store_write(f.store, primary, start_value);
-  store_spread(f.store);
+  store_broadcast(f.store);
   store_read(f.store, copy, back);
   assert_true(back[0] == 10);
   struct type other = type_scalar(DT_F32);
@@ -348,7 +348,7 @@ static void variables_of_the_model(void **state) {
   assert_true(out[0] == 4 && out[2] == 6);
   assert_true(model_variable_write(f.store, &all[0], &value) && store_read(f.store, sums[1], out));
   assert_true(out[0] == 3);
-  assert_true(model_variable_write(f.store, &all[2], &value) && store_spread(f.store));
+  assert_true(model_variable_write(f.store, &all[2], &value) && store_broadcast(f.store));
   assert_true(store_read(f.store, replica, out) && out[0] == 6);
   finish(&f);
 }

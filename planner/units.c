@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fused graph as tasks that read and write values. */
+/* The fused graph as units that read and write values. */
 #include "ir/ops/op_id.h"
 #include "planner/schedule.h"
 
@@ -20,32 +20,32 @@ static int new_value(struct schedule *s, const struct node *n, enum region regio
   return s->nvalues++;
 }
 
-void schedule_read(struct schedule *s, int task, int value) {
-  for (int l = s->values[value].readers; l != NONE && s->links[l].task == task; l = s->links[l].next) return;
+void schedule_read(struct schedule *s, int unit, int value) {
+  for (int l = s->values[value].readers; l != NONE && s->links[l].unit == unit; l = s->links[l].next) return;
   GROW(s, s->links, s->nlinks, s->links_cap);
-  s->links[s->nlinks] = (struct link){task, s->values[value].readers};
+  s->links[s->nlinks] = (struct link){unit, s->values[value].readers};
   s->values[value].readers = s->nlinks++;
-  s->tasks[task].unmet += s->values[value].producer != NONE;
+  s->units[unit].unmet += s->values[value].producer != NONE;
 }
 
-static struct task *new_task(struct schedule *s, const struct node *n, enum step_kind kind, int nreads) {
-  GROW(s, s->tasks, s->ntasks, s->tasks_cap);
-  struct task *t = &s->tasks[s->ntasks++];
+static struct plan_unit *new_unit(struct schedule *s, const struct node *n, enum step_kind kind, int nreads) {
+  GROW(s, s->units, s->nunits, s->units_cap);
+  struct plan_unit *t = &s->units[s->nunits++];
   struct ref *reads = arena_new_array(s->scratch, (size_t)nreads, struct ref);
   for (int i = 0; i < nreads; i++) reads[i].value = NONE;
-  *t = (struct task){.node = n,
-                     .kind = kind,
-                     .device = n->device > 0 ? n->device : 0,
-                     .nlaunches = 1,
-                     .reads = reads,
-                     .nreads = nreads,
-                     .variable = NONE,
-                     .collective = NONE,
-                     .message = NONE};
+  *t = (struct plan_unit){.node = n,
+                          .kind = kind,
+                          .device = n->device > 0 ? n->device : 0,
+                          .nlaunches = 1,
+                          .reads = reads,
+                          .nreads = nreads,
+                          .variable = NONE,
+                          .collective = NONE,
+                          .message = NONE};
   return t;
 }
 
-/* Of a concat: there may be a value, which others write, before there is a task. */
+/* Of a concat: there may be a value, which others write, before there is a unit. */
 static int value_of_concat(struct schedule *s, const struct node *n) {
   struct concat_part *p = &s->parts[n->id];
   if (!p->whole) p->whole = 1 + new_value(s, n, REGION_ARENA, type_bytes(&n->type));
@@ -63,16 +63,16 @@ static const struct concat_part *part_of(const struct schedule *s, const struct 
   return &none;
 }
 
-static void produce(struct schedule *s, int task, const struct node *n, int nresults) {
-  struct task *t = &s->tasks[task];
+static void produce(struct schedule *s, int unit, const struct node *n, int nresults) {
+  struct plan_unit *t = &s->units[unit];
   bool joined = n->op == OP_concat && s->parts[n->id].whole;
   t->result = joined ? s->parts[n->id].whole - 1 : s->nvalues;
   t->nresults = nresults;
-  if (joined) s->values[t->result].producer = task;
+  if (joined) s->values[t->result].producer = unit;
   for (int i = 0; i < nresults && !joined; i++) {
     struct type type = node_result_type(n, i);
     int v = new_value(s, n, REGION_ARENA, type_bytes(&type));
-    s->values[v].producer = task;
+    s->values[v].producer = unit;
   }
   for (int i = 0; i < nresults && !joined; i++) {
     const struct concat_part *p = part_of(s, n, i);
@@ -84,12 +84,12 @@ static void produce(struct schedule *s, int task, const struct node *n, int nres
   }
 }
 
-static void reads_input(struct schedule *s, int task, int input) {
-  struct task *t = &s->tasks[task];
+static void reads_input(struct schedule *s, int unit, int input) {
+  struct plan_unit *t = &s->units[unit];
   struct ref *reads = (struct ref *)t->reads;
   if (reads[input].value != NONE) return;
   reads[input] = s->refs[t->node->inputs[input]->id];
-  schedule_read(s, task, reads[input].value);
+  schedule_read(s, unit, reads[input].value);
 }
 
 /* The part that an input of a concat is, or NULL. */
@@ -110,35 +110,35 @@ static const struct lower_into *written_into(struct schedule *s, const struct no
   return into;
 }
 
-static void kernel_task(struct schedule *s, const struct node *n) {
-  int task = s->ntasks;
-  struct task *t = new_task(s, n, STEP_KERNEL, n->ninputs);
+static void kernel_unit(struct schedule *s, const struct node *n) {
+  int unit = s->nunits;
+  struct plan_unit *t = new_unit(s, n, STEP_KERNEL, n->ninputs);
   t->nlaunches = lower_node(s->lower, n, written_into(s, n), &t->launches);
-  for (int i = 0; i < n->ninputs && n->op == OP_concat; i++) reads_input(s, task, i);
+  for (int i = 0; i < n->ninputs && n->op == OP_concat; i++) reads_input(s, unit, i);
   for (int k = 0; k < t->nlaunches; k++)
     for (int i = 0; i < t->launches[k].kernel->nargs; i++)
-      if (t->launches[k].args[i].input >= 0) reads_input(s, task, t->launches[k].args[i].input);
-  produce(s, task, n, node_results(n));
+      if (t->launches[k].args[i].input >= 0) reads_input(s, unit, t->launches[k].args[i].input);
+  produce(s, unit, n, node_results(n));
 }
 
-static void plain_task(struct schedule *s, const struct node *n, enum step_kind kind) {
-  int task = s->ntasks;
-  new_task(s, n, kind, n->ninputs);
-  for (int i = 0; i < n->ninputs; i++) reads_input(s, task, i);
-  produce(s, task, n, 1);
+static void plain_unit(struct schedule *s, const struct node *n, enum step_kind kind) {
+  int unit = s->nunits;
+  new_unit(s, n, kind, n->ninputs);
+  for (int i = 0; i < n->ninputs; i++) reads_input(s, unit, i);
+  produce(s, unit, n, 1);
 }
 
 /* Its results, and room for what its body works in. */
-static void loop_task(struct schedule *s, const struct node *n) {
-  int task = s->ntasks, results = node_results(n);
+static void loop_unit(struct schedule *s, const struct node *n) {
+  int unit = s->nunits, results = node_results(n);
   const struct plan_loop *loop = plan_loop(s, n);
-  struct task *t = new_task(s, n, STEP_LOOP, n->ninputs);
+  struct plan_unit *t = new_unit(s, n, STEP_LOOP, n->ninputs);
   t->loop = loop;
-  for (int i = 0; i < n->ninputs; i++) reads_input(s, task, i);
-  produce(s, task, n, results);
-  t = &s->tasks[task];
+  for (int i = 0; i < n->ninputs; i++) reads_input(s, unit, i);
+  produce(s, unit, n, results);
+  t = &s->units[unit];
   int v = new_value(s, n, REGION_ARENA, loop->body->devices[t->device].bytes[REGION_ARENA]);
-  s->values[v].producer = task;
+  s->values[v].producer = unit;
   t->nresults++;
 }
 
@@ -151,44 +151,44 @@ static int find_group(struct schedule *s, const struct node *n) {
   }
   GROW(s, s->groups, s->ngroups, s->groups_cap);
   s->groups[s->ngroups] =
-      (struct task_group){.node = n, .tasks = arena_new_array(s->scratch, (size_t)n->ninputs, int)};
+      (struct unit_group){.node = n, .units = arena_new_array(s->scratch, (size_t)n->ninputs, int)};
   return s->ngroups++;
 }
 
 /* Of its operands a device's part reads the device's own. */
-static void collective_task(struct schedule *s, const struct node *n) {
-  int task = s->ntasks, number = find_group(s, n);
-  struct task_group *m = &s->groups[number];
-  new_task(s, n, STEP_ALL_REDUCE, n->ninputs)->collective = number;
-  reads_input(s, task, collective_rank(n));
-  produce(s, task, n, 1);
-  if (m->count < n->ninputs) m->tasks[m->count++] = task;
+static void collective_unit(struct schedule *s, const struct node *n) {
+  int unit = s->nunits, number = find_group(s, n);
+  struct unit_group *m = &s->groups[number];
+  new_unit(s, n, STEP_ALL_REDUCE, n->ninputs)->collective = number;
+  reads_input(s, unit, collective_rank(n));
+  produce(s, unit, n, 1);
+  if (m->count < n->ninputs) m->units[m->count++] = unit;
 }
 
 int schedule_copy(struct schedule *s, const struct node *node, struct ref from, int device, int64_t bytes) {
-  int task = s->ntasks;
-  struct task *t = new_task(s, node, STEP_COPY, 1);
+  int unit = s->nunits;
+  struct plan_unit *t = new_unit(s, node, STEP_COPY, 1);
   *(struct ref *)t->reads = from;
   t->device = device;
   t->nresults = 1;
   t->result = new_value(s, node, REGION_ARENA, bytes);
   s->values[t->result].device = device;
-  s->values[t->result].producer = task;
-  schedule_read(s, task, from.value);
-  return task;
+  s->values[t->result].producer = unit;
+  schedule_read(s, unit, from.value);
+  return unit;
 }
 
 /* An update: a copy step of its own until bind_update finds something better. */
-static void update_task(struct schedule *s, const struct node *n) {
+static void update_unit(struct schedule *s, const struct node *n) {
   struct ref variable = s->refs[n->inputs[0]->id], from = s->refs[n->inputs[1]->id];
   if (from.value == variable.value) return; /* keeps what it has */
-  int task = s->ntasks;
-  struct task *t = new_task(s, n, STEP_COPY, 1);
+  int unit = s->nunits;
+  struct plan_unit *t = new_unit(s, n, STEP_COPY, 1);
   *(struct ref *)t->reads = from;
   t->variable = variable.value;
   t->sink = true;
-  schedule_read(s, task, from.value);
-  s->values[variable.value].writer = task;
+  schedule_read(s, unit, from.value);
+  s->values[variable.value].writer = unit;
 }
 
 /* A result of a fused node. */
@@ -199,7 +199,7 @@ static struct ref visit_output(struct schedule *s, const struct node *n) {
   return r;
 }
 
-/* The value of what no task computes. */
+/* The value of what no unit computes. */
 static struct ref visit_given(struct schedule *s, const struct node *n) {
   bool given = n->op == OP_variable || (s->inside && n->op == OP_input);
   enum region region = given ? REGION_VARIABLE : n->op == OP_constant ? REGION_CONSTANT : REGION_ARENA;
@@ -210,22 +210,22 @@ static struct ref visit_given(struct schedule *s, const struct node *n) {
 
 /* What is sent has no value of its own. */
 static struct ref visit_send(struct schedule *s, const struct node *n) {
-  int task = s->ntasks;
-  new_task(s, n, STEP_SEND, 1)->nlaunches = 0;
-  reads_input(s, task, 0);
+  int unit = s->nunits;
+  new_unit(s, n, STEP_SEND, 1)->nlaunches = 0;
+  reads_input(s, unit, 0);
   return s->refs[n->inputs[0]->id];
 }
 
 /* What is only known of is nowhere here. */
 static struct ref visit_remote(struct schedule *s, const struct node *n) {
   if (!node_attr(n, ATTR_order)) return (struct ref){NONE, 0};
-  int task = s->ntasks;
-  new_task(s, n, STEP_RECEIVE, 0);
-  produce(s, task, n, 1);
-  return (struct ref){s->tasks[task].result, 0};
+  int unit = s->nunits;
+  new_unit(s, n, STEP_RECEIVE, 0);
+  produce(s, unit, n, 1);
+  return (struct ref){s->units[unit].result, 0};
 }
 
-/* The value a node has or looks into; makes the task that computes it. */
+/* The value a node has or looks into; makes the unit that computes it. */
 static struct ref visit(struct schedule *s, const struct node *n) {
   int64_t offset;
   if (node_is_view(n, &offset)) {
@@ -238,19 +238,19 @@ static struct ref visit(struct schedule *s, const struct node *n) {
   if (n->op == OP_remote) return visit_remote(s, n);
   if (node_is_external(n) || n->op == OP_constant) return visit_given(s, n);
   if (n->op == OP_copy)
-    plain_task(s, n, STEP_COPY);
+    plain_unit(s, n, STEP_COPY);
   else if (n->op == OP_all_reduce)
-    collective_task(s, n);
+    collective_unit(s, n);
   else if (n->op == OP_scan)
-    loop_task(s, n);
+    loop_unit(s, n);
   else if (node_is_leaf(n))
-    plain_task(s, n, STEP_LEAF);
+    plain_unit(s, n, STEP_LEAF);
   else
-    kernel_task(s, n);
-  return (struct ref){s->tasks[s->ntasks - 1].result, 0};
+    kernel_unit(s, n);
+  return (struct ref){s->units[s->nunits - 1].result, 0};
 }
 
-bool task_receives(const struct schedule *s, const struct task *t) {
+bool unit_receives(const struct schedule *s, const struct plan_unit *t) {
   if (t->kind == STEP_RECEIVE) return true;
   return t->kind == STEP_COPY &&
          plan_process(s->plan, s->values[t->reads[0].value].device) != plan_process(s->plan, t->device);
@@ -263,11 +263,11 @@ static const int *first_devices(const struct schedule *s) {
   return first;
 }
 
-/* Links of tasks that read something else by now. */
+/* Links of units that read something else by now. */
 static void drop_readers(struct schedule *s, int value) {
   int *link = &s->values[value].readers;
   while (*link != NONE) {
-    const struct task *t = &s->tasks[s->links[*link].task];
+    const struct plan_unit *t = &s->units[s->links[*link].unit];
     if (t->kind == STEP_COPY && t->reads[0].value != value)
       *link = s->links[*link].next;
     else
@@ -279,10 +279,10 @@ static void drop_readers(struct schedule *s, int value) {
 static void spread_inputs(struct schedule *s, const int *first) {
   int n = s->plan->nprocesses, nvalues = s->nvalues;
   int **given = arena_new_array(s->scratch, (size_t)nvalues, int *); /* by input and process; 0: not yet */
-  for (int i = 0; i < s->ntasks; i++) {
-    struct ref *read = (struct ref *)s->tasks[i].reads;
-    if (!task_receives(s, &s->tasks[i]) || !s->values[read->value].is_input) continue;
-    int input = read->value, process = plan_process(s->plan, s->tasks[i].device);
+  for (int i = 0; i < s->nunits; i++) {
+    struct ref *read = (struct ref *)s->units[i].reads;
+    if (!unit_receives(s, &s->units[i]) || !s->values[read->value].is_input) continue;
+    int input = read->value, process = plan_process(s->plan, s->units[i].device);
     if (!given[input]) given[input] = arena_new_array(s->scratch, (size_t)n, int);
     int *here = &given[input][process];
     if (!*here) {
@@ -306,8 +306,8 @@ static void spread_output(struct schedule *s, int output, const int *first) {
     copies[i] = (struct ref){NONE, 0};
     if (i == from) copies[i] = s->outputs[output];
     if (i == from || ((o->role == OUTPUT_VALUE || o->role == OUTPUT_PREDICT) && i > 0)) continue;
-    int task = schedule_copy(s, o->node, s->outputs[output], first[i], type_bytes(&o->node->type));
-    copies[i] = (struct ref){s->tasks[task].result, 0};
+    int unit = schedule_copy(s, o->node, s->outputs[output], first[i], type_bytes(&o->node->type));
+    copies[i] = (struct ref){s->units[unit].result, 0};
     s->values[copies[i].value].is_output = true;
   }
 }
@@ -333,8 +333,8 @@ static void keep_outputs(struct schedule *s, const int *first) {
     }
     bool given = s->inside && s->values[r.value].region == REGION_VARIABLE;
     if (s->values[r.value].writer != NONE || given) {
-      int task = schedule_copy(s, o->node, r, s->values[r.value].device, type_bytes(&o->node->type));
-      r = (struct ref){s->tasks[task].result, 0};
+      int unit = schedule_copy(s, o->node, r, s->values[r.value].device, type_bytes(&o->node->type));
+      r = (struct ref){s->units[unit].result, 0};
     }
     s->values[r.value].is_output = true;
     s->outputs[i] = r;
@@ -345,8 +345,8 @@ static void keep_outputs(struct schedule *s, const int *first) {
   }
 }
 
-/* Whether the task may write `result` over `variable`: it reads the variable, if at all, element by element. */
-static bool may_overwrite(const struct task *t, int result, int variable) {
+/* Whether the unit may write `result` over `variable`: it reads the variable, if at all, element by element. */
+static bool may_overwrite(const struct plan_unit *t, int result, int variable) {
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value != variable) continue;
     if ((t->kind != STEP_KERNEL && t->kind != STEP_LEAF) || t->reads[i].offset != 0) return false;
@@ -355,45 +355,47 @@ static bool may_overwrite(const struct task *t, int result, int variable) {
   return true;
 }
 
-/* Whether a task may write the value that `from` is where the variable is. */
+/* Whether a unit may write the value that `from` is where the variable is. */
 static bool may_bind(const struct schedule *s, struct ref from, int variable) {
   const struct planned_value *v = &s->values[from.value], *to = &s->values[variable];
   if (v->producer == NONE || v->bound != NONE || v->joined || v->whole != NONE || from.offset != 0)
     return false;
   if (v->bytes != to->bytes || v->device != to->device) return false;
-  const struct task *t = &s->tasks[v->producer];
+  const struct plan_unit *t = &s->units[v->producer];
   return t->variable == NONE && t->kind != STEP_ALL_REDUCE &&
          may_overwrite(t, from.value - t->result, variable);
 }
 
-static bool reads_value(const struct task *t, int value) {
+static bool reads_value(const struct plan_unit *t, int value) {
   for (int i = 0; i < t->nreads; i++)
     if (t->reads[i].value == value) return true;
   return false;
 }
 
-int task_in_place(const struct task *t) { return t->kind == STEP_LEAF ? op_of(t->node)->in_place - 1 : NONE; }
+int unit_in_place(const struct plan_unit *t) {
+  return t->kind == STEP_LEAF ? op_of(t->node)->in_place - 1 : NONE;
+}
 
 /* Whether another operand than this one is that value. */
-static bool reads_again(const struct task *t, int operand) {
+static bool reads_again(const struct plan_unit *t, int operand) {
   for (int i = 0; i < t->nreads; i++)
     if (i != operand && t->reads[i].value == t->reads[operand].value) return true;
   return false;
 }
 
-/* Lets the task that computes an update write it where it belongs. What a scatter_add adds to is written there
+/* Lets the unit that computes an update write it where it belongs. What a scatter_add adds to is written there
  * too, if nothing else reads it, so that no row is copied that is not added to. */
 static void bind_update(struct schedule *s, int update) {
-  struct task *u = &s->tasks[update];
+  struct plan_unit *u = &s->units[update];
   struct ref from = u->reads[0];
   if (!may_bind(s, from, u->variable)) return;
   u->nlaunches = 0;
   for (;;) {
     struct planned_value *v = &s->values[from.value];
-    const struct task *t = &s->tasks[v->producer];
+    const struct plan_unit *t = &s->units[v->producer];
     v->bound = u->variable;
     s->values[u->variable].writer = v->producer;
-    int operand = task_in_place(t);
+    int operand = unit_in_place(t);
     if (operand == NONE || reads_value(t, u->variable)) return;
     from = t->reads[operand];
     const struct planned_value *x = &s->values[from.value];
@@ -403,28 +405,28 @@ static void bind_update(struct schedule *s, int update) {
 }
 
 /* Nothing reads the results but updates. */
-static bool is_sink(const struct schedule *s, const struct task *t) {
+static bool is_sink(const struct schedule *s, const struct plan_unit *t) {
   for (int r = t->result; r < t->result + t->nresults; r++) {
     if (s->values[r].is_output || s->values[r].readers == NONE) return false;
     for (int l = s->values[r].readers; l != NONE; l = s->links[l].next)
-      if (s->tasks[s->links[l].task].variable == NONE) return false;
+      if (s->units[s->links[l].unit].variable == NONE) return false;
   }
   return true;
 }
 
 /* In a loop's body, what is stacked as it was before the step: at once, so that the place is free for what follows. */
-static bool keeps_given(const struct schedule *s, const struct task *t) {
+static bool keeps_given(const struct schedule *s, const struct plan_unit *t) {
   return s->inside && t->kind == STEP_COPY && s->values[t->result].is_output;
 }
 
 static void count_readers(struct schedule *s, int variable) {
   struct planned_value *v = &s->values[variable];
   if (v->writer == NONE) return;
-  for (int l = v->readers; l != NONE; l = s->links[l].next) v->unread += s->links[l].task != v->writer;
-  s->tasks[v->writer].blocked += v->unread;
+  for (int l = v->readers; l != NONE; l = s->links[l].next) v->unread += s->links[l].unit != v->writer;
+  s->units[v->writer].blocked += v->unread;
 }
 
-void schedule_tasks(struct schedule *s) {
+void schedule_units(struct schedule *s) {
   uint8_t *live = graph_live(s->scratch, s->g);
   s->refs = arena_new_array(s->scratch, s->g->count + 1, struct ref);
   schedule_parts(s, live);
@@ -433,7 +435,7 @@ void schedule_tasks(struct schedule *s) {
     const struct node *n = s->g->nodes[i];
     if (!live[i]) continue;
     if (n->op == OP_assign) {
-      update_task(s, n);
+      update_unit(s, n);
       s->refs[i] = s->refs[n->inputs[1]->id];
     } else {
       s->refs[i] = visit(s, n);
@@ -446,11 +448,11 @@ void schedule_tasks(struct schedule *s) {
   }
   keep_outputs(s, first);
   if (s->process != NONE) schedule_messages(s);
-  for (int i = 0; i < s->ntasks; i++)
-    if (s->tasks[i].variable != NONE)
+  for (int i = 0; i < s->nunits; i++)
+    if (s->units[i].variable != NONE)
       bind_update(s, i);
     else
-      s->tasks[i].sink = is_sink(s, &s->tasks[i]) || keeps_given(s, &s->tasks[i]);
+      s->units[i].sink = is_sink(s, &s->units[i]) || keeps_given(s, &s->units[i]);
   for (int i = 0; i < s->nvalues; i++)
     if (s->values[i].region == REGION_VARIABLE) count_readers(s, i);
 }
