@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/fixture.h"
 
+#include "tests/support/elements.h"
 #include "tests/support/scratch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,4 +89,22 @@ bool next_entry(const char **p, char *name, double *numbers, int *count) {
     *p = end;
   }
   return true;
+}
+
+const char *wrong_entries(struct arena *a, const char *text, const struct values *outputs,
+                          const struct values *variables) {
+  char name[64];
+  double numbers[64];
+  int count;
+  while (next_entry(&text, name, numbers, &count)) {
+    const struct tensor *t = values_get(outputs, name);
+    if (!t) t = values_get(variables, name);
+    if (!t || type_count(&t->type) != count) return arena_printf(a, "%s is missing", name);
+    for (int i = 0; i < count; i++) {
+      double x = tensor_at(t, i), by = fabs(x - numbers[i]);
+      if (by <= 8 * 0x1p-53 * fabs(numbers[i])) continue;
+      return arena_printf(a, "%s[%d] is %.17g, not %.17g", name, i, x, numbers[i]);
+    }
+  }
+  return NULL;
 }

@@ -34,5 +34,8 @@ uint64_t number_from(const char *variable, uint64_t otherwise);
 
 /* "x 1 2 ; y 3": moves on to the next name (63 characters at most) and its numbers; false at the end. */
 bool next_entry(const char **p, char *name, double *numbers, int *count);
+/* Which of these values are not so, to the last bits of an f64: NULL, or what is wrong. */
+const char *wrong_entries(struct arena *a, const char *text, const struct values *outputs,
+                          const struct values *variables);
 
 #endif

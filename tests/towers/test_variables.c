@@ -14,7 +14,6 @@
 #include "tests/support/bound.h"
 #include "tests/support/fixture.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -203,24 +202,6 @@ static void set_inputs(struct arena *a, const struct model *m, int64_t rows, con
     }
 }
 
-static const char *wrong_values(struct arena *a, const char *text, const struct values *outputs,
-                                const struct values *variables) {
-  char name[64];
-  double numbers[64];
-  int count;
-  while (next_entry(&text, name, numbers, &count)) {
-    const struct tensor *t = values_get(outputs, name);
-    if (!t) t = values_get(variables, name);
-    if (!t || type_count(&t->type) != count) return arena_printf(a, "%s is missing", name);
-    for (int i = 0; i < count; i++) {
-      double x = tensor_at(t, i), by = fabs(x - numbers[i]);
-      if (by <= 8 * 0x1p-53 * fabs(numbers[i])) continue;
-      return arena_printf(a, "%s[%d] is %.17g, not %.17g", name, i, x, numbers[i]);
-    }
-  }
-  return NULL;
-}
-
 /* What the metrics are for these rows: sums over counts, and formulas. */
 static void finish_metrics(struct arena *a, const struct plan *p, const struct graph *formulas,
                            struct values *outputs) {
@@ -264,7 +245,7 @@ static void run_entry(struct run *r, const struct graph *entry, const struct gra
   if (!p || !engine_run(r->e, p, inputs, variables, &outputs, steps, &r->d))
     fail_msg("%s, %s: %s", entry->name, layout_text(r->a, r->l), diags_text(&r->d, false));
   finish_metrics(r->a, p, formulas, &outputs);
-  const char *wrong = want ? wrong_values(r->a, want, &outputs, variables) : NULL;
+  const char *wrong = want ? wrong_entries(r->a, want, &outputs, variables) : NULL;
   if (wrong)
     fail_msg("%s, %s, %s: %s\n%s", entry->name, layout_text(r->a, r->l), r->e->backend->name, wrong,
              graph_text(r->a, p->graph));

@@ -210,29 +210,6 @@ static void set_values(struct arena *a, const struct graph *g, int64_t rows, con
   }
 }
 
-static const char *wrong_values(struct arena *a, const char *text, const struct values *outputs,
-                                const struct values *variables) {
-  char name[64];
-  double numbers[64];
-  int count;
-  while (next_entry(&text, name, numbers, &count)) {
-    const struct tensor *t = values_get(outputs, name);
-    if (!t) t = values_get(variables, name);
-    if (!t || type_count(&t->type) != count) return arena_printf(a, "%s is missing", name);
-    for (int i = 0; i < count; i++) {
-      double x = tensor_at(t, i), by = fabs(x - numbers[i]);
-      if (by <= 8 * 0x1p-53 * fabs(numbers[i])) continue;
-      struct str s = str_make(a);
-      str_printf(&s, "%s[%d] is ", name, i);
-      str_double(&s, x);
-      str_put(&s, ", not ");
-      str_double(&s, numbers[i]);
-      return s.data;
-    }
-  }
-  return NULL;
-}
-
 static void check_layout(const struct vector *v, const struct layout *l) {
   for (int e = 0; e < nengines; e++) {
     struct arena *a = arena_create();
@@ -245,7 +222,7 @@ static void check_layout(const struct vector *v, const struct layout *l) {
     struct plan *p = engine_plan(a, g, &d);
     if (!p || !engine_run(&engines[e], p, &inputs, &variables, &outputs, v->steps, &d))
       fail_msg("%s: %s", layout_text(a, l), diags_text(&d, false));
-    const char *wrong = wrong_values(a, v->want, &outputs, &variables);
+    const char *wrong = wrong_entries(a, v->want, &outputs, &variables);
     if (wrong)
       fail_msg("%s, %s: %s\n%s", layout_text(a, l), engines[e].backend->name, wrong, graph_text(a, p->graph));
     arena_destroy(a);
@@ -388,7 +365,7 @@ static void r21_concat_of_uneven_towers(void **state) {
     struct plan *p = engine_plan(a, g, &d);
     if (!p || !engine_run(&engines[e], p, &inputs, &variables, &outputs, 1, &d))
       fail_msg("%s", diags_text(&d, false));
-    const char *wrong = wrong_values(a, "a.all 1 2 3 ; b.all 11 12 13 14 ; c.all 21", &outputs, &variables);
+    const char *wrong = wrong_entries(a, "a.all 1 2 3 ; b.all 11 12 13 14 ; c.all 21", &outputs, &variables);
     if (wrong) fail_msg("%s", wrong);
   }
   arena_destroy(a);
