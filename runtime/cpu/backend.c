@@ -33,6 +33,7 @@ static void cpu_close(void *self) {
   struct cpu *cpu = self;
   if (cpu == NULL) return;
   cpu_destroy_owned(cpu);
+  cpu_destroy_rooms(cpu);
   cpu_jit_destroy(cpu->jit);
   free(cpu);
 }
@@ -69,8 +70,8 @@ static void cpu_eval(void *const *args, const void *state) {
 
 static bool cpu_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                         struct diags *d) {
-  (void)device;
   struct cpu *cpu = self;
+  cpu->device = device;
   c->kind = COMMAND_CALL;
   if (cpu->portable && has_own_bits(step->node)) {
     c->call = cpu_eval;

@@ -227,6 +227,7 @@ struct area {
   char *c;
   int64_t top, bottom, left, right;
   int64_t first, count, group; /* pieces; the patches' group */
+  const char *packed;          /* all of B; NULL: it is packed into panels_b */
   char *panels_a, *panels_b, *waiting;
   struct strip strips[MOST_STRIPS]; /* where A is made of patches */
   int nstrips;
@@ -357,6 +358,51 @@ static int64_t dense_runs(const struct gemm *g, const struct tile_call *call, in
   return n;
 }
 
+/* ---- B packed at once: pieces one behind the other ---- */
+
+static int64_t panels_across(const struct gemm *g) { return blocks_of(g->size.n, g->columns); }
+
+static char *packed_at(const struct gemm *g, const char *packed, int64_t k, int64_t column) {
+  int64_t panel = k / PRODUCT_PIECE * panels_across(g) + column / g->columns;
+  return (char *)packed + panel * g->b_apart + k % PRODUCT_PIECE * g->columns * g->bytes;
+}
+
+static void pack_b(const struct gemm *g, const char *b, int64_t k, int64_t depth, int64_t left, int64_t right,
+                   char *to) {
+  struct panels panels = {depth, right - left, g->columns, g->b_apart, g->columns * g->bytes};
+  bool transposed = g->size.transpose_b;
+  pack_panels(&panels, (int)g->bytes, transposed, b_at(g, b, k, left), transposed ? g->size.k : g->at.b_row,
+              to);
+}
+
+size_t gemm_packed_size(const struct gemm *g) {
+  if (!g->packs_b || g->swapped || g->at.patches || g->dots) return 0;
+  return (size_t)(g->pieces * panels_across(g) * g->b_apart);
+}
+
+int64_t gemm_pack_units(const struct gemm *g) { return g->pieces * panels_across(g); }
+
+void gemm_pack(const struct gemm *g, int64_t batch, int64_t first, int64_t end, const void *b, void *packed) {
+  const struct product *p = &g->size;
+  const char *from = (const char *)b + batch * g->at.b_batch * g->bytes;
+  int64_t across = panels_across(g);
+  for (int64_t u = first, panels; u < end; u += panels) {
+    int64_t k = u / across * PRODUCT_PIECE, left = u % across * g->columns;
+    panels = least(end - u, across - u % across);
+    pack_b(g, from, k, least(PRODUCT_PIECE, p->k - k), left, least(left + panels * g->columns, p->n),
+           packed_at(g, packed, k, left));
+  }
+}
+
+/* Columns [left, right) of B as tiles read them. */
+static const char *find_b(const struct area *s, int64_t k, int64_t depth) {
+  const struct gemm *g = s->g;
+  if (!g->packs_b) return b_at(g, s->b, k, s->left);
+  if (s->packed) return packed_at(g, s->packed, k, s->left);
+  pack_b(g, s->b, k, depth, s->left, s->right, s->panels_b);
+  return s->panels_b;
+}
+
 /* A part of a piece, which takes up the sums where the part before has left them in `to`. */
 static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums to, bool goes_on, bool add) {
   const struct gemm *g = s->g;
@@ -372,12 +418,7 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
   /* Of columns a round asks for the line that the tile below needs at the same k. */
   call.a_ahead = columns_lie(g) ? 2 * g->rows * g->bytes - 1 : AHEAD * a_step,
   call.b_ahead = AHEAD * call.b_step;
-  const char *b = b_at(g, s->b, k, s->left);
-  if (g->packs_b) {
-    struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};
-    pack_panels(&panels, (int)g->bytes, p->transpose_b, b, p->transpose_b ? p->k : g->at.b_row, s->panels_b);
-    b = s->panels_b;
-  }
+  const char *b = find_b(s, k, depth);
   if (g->at.patches) {
     call.nruns = patch_runs(&g->patches, s->group, k, depth, s->a, s->panels_a, runs);
     for (int64_t i = 0, at = 0; i < call.nruns; at += runs[i++].count) runs[i].b = at * call.b_step;
@@ -495,7 +536,8 @@ void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *
                    .c = (char *)c + block->batch * g->at.c_batch * g->bytes,
                    .first = block->first,
                    .count = block->count ? block->count : g->pieces,
-                   .group = block->batch};
+                   .group = block->batch,
+                   .packed = block->packed};
   if (p->k == 0) {
     clear(g, s.c, row_of(g, block->top), row_of(g, block->bottom), left, right);
     return;

@@ -30,7 +30,15 @@ void gemm_units(const struct gemm *g, int64_t *down, int64_t *along);
 struct gemm_block {
   int64_t batch, top, bottom, left, right;
   int64_t first, count;
+  const void *packed; /* by gemm_pack; NULL: not */
 };
+/* Bytes that op(b) of one product takes where it is packed once for all blocks of C; 0: each block packs what it needs
+ * of it, or none. */
+size_t gemm_packed_size(const struct gemm *g);
+/* In how many units it is packed. */
+int64_t gemm_pack_units(const struct gemm *g);
+/* Units [first, end) of product `batch` into `packed`, at a line of the cache. Any thread, several at a time. */
+void gemm_pack(const struct gemm *g, int64_t batch, int64_t first, int64_t end, const void *b, void *packed);
 void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c);
 
 #endif

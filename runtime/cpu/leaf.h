@@ -13,7 +13,19 @@ struct cpu {
   struct cpu_jit *jit;
   bool portable;           /* all bits are the interpreter's */
   struct cpu_owned *owned; /* by leaves that are prepared: see cpu_own */
+  int device;              /* for which a step is prepared */
+  struct cpu_room **rooms; /* by device; NULL: none has been asked for */
+  int nrooms;
 };
+
+/* Memory of a device in which the step that runs puts what its threads share. It may be elsewhere in a later run. */
+struct cpu_room {
+  char *data; /* at a line of the cache */
+  size_t size;
+};
+/* That of the device for which a step is prepared, with so many bytes at least; NULL if there is no memory. */
+struct cpu_room *cpu_room(struct cpu *cpu, size_t size);
+void cpu_destroy_rooms(struct cpu *cpu);
 
 /* The state lives in `a`, or is given to the backend: see cpu_own. False after an error in `d`. */
 typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,

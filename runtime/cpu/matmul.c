@@ -35,6 +35,8 @@ struct own_pieces {
   struct pieces pieces;
   int64_t batch, down, along; /* what all can be cut to, */
   int64_t rows, columns;      /* and cuts of each product */
+  struct cpu_room *shared;    /* in which several threads pack B for all of them; NULL: each for itself */
+  size_t packed;              /* bytes of one product's */
   float *wide[2];             /* operands that lie as bfloat16, widened before; NULL: none */
   int64_t counts[2];
 };
@@ -82,12 +84,28 @@ static int64_t find_larger(const struct own_pieces *p, int64_t u, int64_t end, s
   return rows * columns;
 }
 
+static void pack_shared(const struct own_pieces *p, const void *b, int first, int end) {
+  int64_t each = gemm_pack_units(p->gemm), all = p->batch * each, units;
+  int count = p->pieces.count[0];
+  for (int64_t u = piece_begin(all, count, first), stop = piece_begin(all, count, end); u < stop;
+       u += units) {
+    int64_t batch = u / each, from = u % each;
+    units = least(stop - u, each - from);
+    gemm_pack(p->gemm, batch, from, from + units, b, p->shared->data + (size_t)batch * p->packed);
+  }
+}
+
 static void run_own(void *const *args, const void *state, int stage, int first, int end) {
   const struct own_pieces *p = state;
   int64_t blocks = p->batch * p->rows * p->columns;
   int count = p->pieces.count[stage];
+  bool alone = first == 0 && end == count; /* a thread that is alone packs what it needs next */
   if (p->wide[0] && stage == 0) {
     widen(p, args, first, end);
+    return;
+  }
+  if (p->shared && stage == 0) {
+    if (!alone) pack_shared(p, args[1], first, end);
     return;
   }
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
@@ -95,6 +113,7 @@ static void run_own(void *const *args, const void *state, int stage, int first, 
   struct gemm_block block;
   for (int64_t u = piece_begin(blocks, count, first), stop = piece_begin(blocks, count, end); u < stop;) {
     u += find_larger(p, u, stop, &block);
+    if (p->shared && !alone) block.packed = p->shared->data + (size_t)block.batch * p->packed;
     if (p->gemm)
       gemm_run(p->gemm, &block, a, b, args[2]);
     else
@@ -102,15 +121,36 @@ static void run_own(void *const *args, const void *state, int stage, int first, 
   }
 }
 
-/* As many blocks as pieces, where a batch is not enough. Columns are cut where what all of them read, A, need not be
- * packed again for each; else the longer side is halved. */
-static void cut_own(struct own_pieces *p, const struct product *s, int64_t count) {
+/* Whether a product is better cut into so many parts along its columns: what all of them read, A, need not be packed
+ * again for each, and each packs its own part of B. */
+static bool cuts_columns(const struct own_pieces *p, int64_t count) {
+  return !p->size.transpose_a && p->along >= count;
+}
+
+/* Where rows are cut, each thread would pack all of B: stage 0 packs it for all, if B is so large that a stage more
+ * pays. In two pieces at least, as a thread that takes all of them is alone. */
+static void share_packed(struct cpu *cpu, struct own_pieces *p, int64_t count) {
+  enum { LARGE = 1 << 16 };
+  const struct product *s = &p->size;
+  int64_t numbers = s->batch * s->k * s->n, each = blocks_of(count, p->batch);
+  p->packed = p->gemm && !s->stored ? gemm_packed_size(p->gemm) : 0;
+  if (!p->packed || each < 2 || cuts_columns(p, each) || p->down < each || numbers < LARGE) return;
+  int pieces = pieces_for(numbers / 2, p->batch * gemm_pack_units(p->gemm));
+  if (pieces < 2) return;
+  p->shared = cpu_room(cpu, (size_t)p->batch * p->packed);
+  p->pieces.count[0] = pieces;
+}
+
+/* As many blocks as pieces, where a batch is not enough. Without a way to cut that needs nothing packed twice, the
+ * longer side is halved. */
+static void cut_own(struct own_pieces *p, int64_t count) {
+  const struct product *s = &p->size;
   int64_t each = blocks_of(count, p->batch);
   p->rows = p->columns = 1;
-  if (!s->transpose_a && p->along >= each) {
+  if (p->shared)
+    p->rows = each;
+  else if (cuts_columns(p, each))
     p->columns = each;
-    return;
-  }
   while (p->batch * p->rows * p->columns < count) {
     bool down = s->m / p->rows >= s->n / p->columns;
     if (down ? 2 * p->rows > p->down : 2 * p->columns > p->along) down = !down;
@@ -131,11 +171,17 @@ static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *
   }
   int64_t cost = cost_of(size);
   int count = pieces_for(cost, size->batch * p->down * p->along);
-  if (count > 1) cut_own(p, size, count < MOST_BLOCKS ? count : MOST_BLOCKS);
+  int64_t most = least(count, MOST_BLOCKS);
+  if (count > 1) share_packed(cpu, p, most);
+  if (count > 1) cut_own(p, most);
   if (count == 1) p->rows = p->columns = 1;
   int64_t blocks = size->batch * p->rows * p->columns;
-  p->pieces = (struct pieces){.run = run_own, .state = p, .nstages = size->stored ? 2 : 1, .cost = cost};
-  p->pieces.count[0] = p->pieces.count[1] = blocks < count ? blocks < 1 ? 1 : (int)blocks : count;
+  int pieces = blocks < count ? blocks < 1 ? 1 : (int)blocks : count;
+  p->pieces = (struct pieces){.run = run_own,
+                              .state = p,
+                              .nstages = size->stored || p->shared ? 2 : 1,
+                              .count = {p->shared ? p->pieces.count[0] : pieces, pieces},
+                              .cost = cost};
   p->counts[0] = size->batch * size->m * size->k, p->counts[1] = size->batch * size->k * size->n;
   for (int i = 0; i < 2 && size->stored; i++)
     p->wide[i] = arena_new_array(a, (size_t)p->counts[i] + 1, float);

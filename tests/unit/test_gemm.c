@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large products, whose operands are packed and whose sums wait in blocks: the elements of a part of C are, to the last
  * bit, those of the small product of the rows and columns that make them, which test_order.c compares to the
- * definition. */
+ * definition. Where B is packed before, for all blocks of C, all of it is as without. */
 #include "base/arena.h"
+#include "base/integer.h"
+#include "base/line.h"
 #include "runtime/cpu/gemm.h"
 #include "tests/support/random.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,6 +22,7 @@ struct operands {
 };
 
 static struct rng rng = {1};
+static int packed_products;
 static struct arena *arena;
 static struct cpu_jit *jit;
 static struct diags diags;
@@ -35,6 +39,28 @@ static void *numbers(enum dtype d, int64_t count) {
   return x;
 }
 
+/* With B packed before, in parts, the last one first; C in two parts, too. */
+static void check_packed(const struct gemm *g, const struct operands *o, const char *want) {
+  size_t size = gemm_packed_size(g), bytes = (size_t)(o->size.m * o->size.n * dtype_size(o->size.dtype));
+  if (size == 0) return;
+  char *packed = aligned_alloc(CACHE_LINE, size_round_up(size, CACHE_LINE)), *c = malloc(bytes);
+  assert_true(packed && c);
+  for (int64_t end = gemm_pack_units(g), first; end > 0; end = first) {
+    first = rng_below(&rng, end);
+    gemm_pack(g, 0, first, end, o->b, packed);
+  }
+  struct gemm_block below = {.packed = packed}, above;
+  gemm_units(g, &below.bottom, &below.right);
+  above = below, above.bottom = below.top = rng_below(&rng, below.bottom + 1);
+  gemm_run(g, &above, o->a, o->b, c);
+  gemm_run(g, &below, o->a, o->b, c);
+  if (memcmp(c, want, bytes) != 0)
+    fail_msg("%lldx%lldx%lld %d %d: another product with B packed before", (long long)o->size.m,
+             (long long)o->size.n, (long long)o->size.k, o->size.transpose_a, o->size.transpose_b);
+  free(packed), free(c);
+  packed_products++;
+}
+
 static void *multiply(const struct operands *o) {
   const struct gemm *g = gemm_create(jit, arena, &o->size, NULL);
   struct gemm_block all = {0};
@@ -42,6 +68,7 @@ static void *multiply(const struct operands *o) {
   assert_true(cpu_jit_finish(jit, &diags));
   gemm_units(g, &all.bottom, &all.right);
   gemm_run(g, &all, o->a, o->b, c);
+  check_packed(g, o, c);
   return c;
 }
 
@@ -99,6 +126,7 @@ static void large(void **state) {
     cpu_jit_destroy(jit);
     arena_destroy(arena);
   }
+  assert_true(packed_products > 0);
 }
 
 int main(void) {
