@@ -108,6 +108,10 @@ static struct value arg(struct resolver *r, enum op_id op, struct value *args, s
   struct node *x = tensor_node(r, &args[0], "`x`");
   int axis;
   if (!x || !value_axis(r, &args[1], x->type.rank, &axis)) return value_error();
+  if (x->type.dim[axis] == 0) {
+    report(r, loc, "an axis of no elements has no %s: %s", op_table[op]->name, type_text(r->arena, &x->type));
+    return value_error();
+  }
   return value_tensor(r, build_arg(r->g, op, x, axis), loc);
 }
 

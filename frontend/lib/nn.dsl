@@ -240,7 +240,7 @@ function between(T, size, factor) {
 
 # Over sequences [B, length, features]: h = activation([x_t, h] @ kernel + bias), from 0 on (Elman 1990). Gives the last h,
 # or all of them with `sequence = true`; `reverse = true` goes from the last step to the first. With `lengths`, integers
-# [B], a row has so many steps: behind them h stays as it is, and 0 is given. A `scan`: one step is compiled.
+# [B], a row has so many steps: behind them h stays as it is, 0 is given, and x may be anything. A `scan`: one step is compiled.
 #   input x : f32[B, 5, 3]
 #   input n : i32[B]
 #   predict y = nn.rnn(x, 4, sequence = true, lengths = n)    # f32[B, 5, 4]
@@ -249,12 +249,24 @@ layer rnn(x : T[N, L, K], units : int, sequence = false, reverse = false, length
   var kernel : T[K + units, units] = glorot_uniform()
   var bias : T[units] = zeros()
   h = broadcast(cast(0.0, T), [N, units])
-  all_h = scan(reverse = reverse) h over x_t in x, t in broadcast(iota(i32[L]), [N, L]) {
+  all_h = scan(reverse = reverse) h over x_t in unpadded(x, lengths), t in broadcast(iota(i32[L]), [N, L]) {
     next = activation(concat([x_t, h], axis = 1) @ kernel + bias)
     h = within(t, lengths, next, h)
     return within(t, lengths, next, cast(0.0, T))
   }
   return all_h if sequence else h
+}
+
+# For layers over sequences: x, and 0 in steps that a row does not have: NaN there would come back with the gradients.
+function unpadded(x : T[N, L, K], lengths) {
+  if lengths == none { return x }
+  return select(broadcast(expand(steps_before(lengths, L), 2), [N, L, K]), x, 0)
+}
+
+# For layers over sequences and their masks: which of `size` steps each of the sequences has, [N, size].
+function steps_before(lengths, size) {
+  end = integers(lengths)
+  return expand(end, 1) > (iota(i64[size]) if dtype(end) == i64 else iota(i32[size]))
 }
 
 # For layers over sequences: `next` in rows that have the step t, else `other`; without `lengths` all have it.
@@ -277,7 +289,7 @@ layer gru(x : T[N, L, K], units : int, sequence = false, reverse = false, length
   var bias : T[3 * units] = zeros()
   var recurrent_bias : T[units] = zeros()
   h = broadcast(cast(0.0, T), [N, units])
-  all_h = scan(reverse = reverse) h over x_t in x, t in broadcast(iota(i32[L]), [N, L]) {
+  all_h = scan(reverse = reverse) h over x_t in unpadded(x, lengths), t in broadcast(iota(i32[L]), [N, L]) {
     next = gru_step(x_t @ kernel + bias, h @ recurrent, recurrent_bias, h)
     h = within(t, lengths, next, h)
     return within(t, lengths, next, cast(0.0, T))
@@ -328,7 +340,7 @@ layer lstm(x : T[N, L, K], units : int, sequence = false, reverse = false, lengt
     }
     return stack(all_h, axis = 1) if sequence else h
   }
-  ys = scan(reverse = reverse) h, c over x_t in x, t in broadcast(iota(i32[L]), [N, L]) {
+  ys = scan(reverse = reverse) h, c over x_t in unpadded(x, lengths), t in broadcast(iota(i32[L]), [N, L]) {
     z = concat([x_t, h], axis = 1) @ kernel + bias
     d = sigmoid(z[:, units:2 * units] + 1) * c + sigmoid(z[:, 0:units]) * tanh(z[:, 2 * units:3 * units])
     next = sigmoid(z[:, 3 * units:]) * tanh(d)

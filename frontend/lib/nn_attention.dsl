@@ -82,7 +82,7 @@ function remember(cache : T[N, two, J, K], k, v, place) {
 #   input lengths : i32[B]
 #   predict y = nn.multi_head_attention(x, heads = 2, mask = nn.length_mask(lengths, 5))
 function length_mask(lengths : integers, size : int) {
-  return reshape(expand(cast(lengths, i32)) > iota(i32[size]), [shape(lengths)[0], 1, 1, size])
+  return reshape(steps_before(lengths, size), [shape(lengths)[0], 1, 1, size])
 }
 
 # A wide layer and back: dense(activation(dense(x, hidden)), K).

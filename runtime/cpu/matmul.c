@@ -130,12 +130,12 @@ static bool cuts_columns(const struct own_pieces *p, int64_t count) {
 /* Where rows are cut, each thread would pack all of B: stage 0 packs it for all, if B is so large that a stage more
  * pays. In two pieces at least, as a thread that takes all of them is alone. */
 static void share_packed(struct cpu *cpu, struct own_pieces *p, int64_t count) {
-  enum { LARGE = 1 << 16 };
+  enum { NUMBERS = 16 }; /* of B to a unit of cost: with fewer to pack a stage costs more than it spares */
   const struct product *s = &p->size;
   int64_t numbers = s->batch * s->k * s->n, each = blocks_of(count, p->batch);
   p->packed = p->gemm && !s->stored ? gemm_packed_size(p->gemm) : 0;
-  if (!p->packed || each < 2 || cuts_columns(p, each) || p->down < each || numbers < LARGE) return;
-  int pieces = pieces_for(numbers / 2, p->batch * gemm_pack_units(p->gemm));
+  if (!p->packed || each < 2 || cuts_columns(p, each) || p->down < each) return;
+  int pieces = pieces_for(numbers / NUMBERS, p->batch * gemm_pack_units(p->gemm));
   if (pieces < 2) return;
   p->shared = cpu_room(cpu, (size_t)p->batch * p->packed);
   p->pieces.count[0] = pieces;

@@ -24,6 +24,38 @@ def recurrent(x, n, p):
     return h
 
 
+def gated_unit(x, n, p):
+    h = jnp.zeros((x.shape[0], p["y.recurrent"].shape[0]))
+    for t in range(x.shape[1]):
+        a = jnp.split(x[:, t] @ p["y.kernel"] + p["y.bias"], 3, 1)
+        b = jnp.split(h @ p["y.recurrent"], 3, 1)
+        reset, update = jax.nn.sigmoid(a[0] + b[0]), jax.nn.sigmoid(a[1] + b[1])
+        after = update * h + (1 - update) * jnp.tanh(a[2] + reset * (b[2] + p["y.recurrent_bias"]))
+        h = jnp.where((t < n)[:, None], after, h)
+    return h
+
+
+def long_short(x, n, p):
+    c = h = jnp.zeros((x.shape[0], p["y.bias"].shape[0] // 4))
+    for t in range(x.shape[1]):
+        put, keep, new, out = jnp.split(jnp.concatenate([x[:, t], h], 1) @ p["y.kernel"] + p["y.bias"], 4, 1)
+        after = jax.nn.sigmoid(keep + 1) * c + jax.nn.sigmoid(put) * jnp.tanh(new)
+        here = (t < n)[:, None]
+        h = jnp.where(here, jax.nn.sigmoid(out) * jnp.tanh(after), h)
+        c = jnp.where(here, after, c)
+    return h
+
+
+FEW = np.array([0, 4, 1, 2, 3, -1, 2])
+HERE = np.arange(4) < FEW[:, None]
+PADDED_BY_ANY = np.where(HERE[..., None], SEQUENCE, np.array([np.nan, np.inf, -np.inf, np.nan, 1e30, np.nan]))
+
+
+def unpadded(layer):
+    """What a layer makes of sequences of FEW steps, wherever what stands behind them comes from."""
+    return lambda x, n, p: layer(jnp.where(HERE[..., None], x, 0), n, p)
+
+
 def groups(count):
     def norm(x, p):
         parts = x.reshape(x.shape[0], -1, count, x.shape[-1] // count)
@@ -218,6 +250,10 @@ LAYERS = [
          note="of bytes"),
     Case("nn.rnn(x, 3, lengths = n)", {"x": SEQUENCE, "n": np.array([0, 2**32, 1, 1 - 2**32, -1, 2, 3])}, recurrent,
          note="of 64 bits"),
+    *(Case(f"nn.{cell}(x, 3, lengths = n)", {"x": PADDED_BY_ANY, "n": FEW}, unpadded(of), note="of what is NaN behind them")
+      for cell, of in (("rnn", recurrent), ("gru", gated_unit), ("lstm", long_short))),
+    Case("select(nn.length_mask(n, 4)[:, 0, 0], 1, 0)", {"n": np.array([0, 2**32, 2**32 + 1, 2**31, 3 - 2**32, -1, 2])},
+         lambda n: jnp.where(jnp.arange(4) < n[:, None], jnp.float32(1), jnp.float32(0)), note="of 64 bits"),
     Case("nn.rnn(x, 3, lengths = sum(x[:, :, 0] > 0, axis = 1))", {"x": SEQUENCE},
          lambda x, p: recurrent(x, jnp.sum(x[:, :, 0] > 0, 1), p), note="counted"),
     Case("  cell = nn.bidirectional.new(2, cell = nn.gru, sequence = true)\n  y = cell(x, lengths = n) - cell(x, lengths = cast(n, i32))",
