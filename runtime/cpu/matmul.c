@@ -130,11 +130,15 @@ static bool cuts_columns(const struct own_pieces *p, int64_t count) {
 /* Where rows are cut, each thread would pack all of B: stage 0 packs it for all, if B is so large that a stage more
  * pays. In two pieces at least, as a thread that takes all of them is alone. */
 static void share_packed(struct cpu *cpu, struct own_pieces *p, int64_t count) {
-  enum { NUMBERS = 16 }; /* of B to a unit of cost: with fewer to pack a stage costs more than it spares */
+  /* Of B to a unit of cost: with fewer to pack a stage costs more than it spares. More bytes than a last cache
+   * keeps until they are read would come from memory again. */
+  enum { NUMBERS = 16, MOST_BYTES = 8 << 20 };
   const struct product *s = &p->size;
   int64_t numbers = s->batch * s->k * s->n, each = blocks_of(count, p->batch);
   p->packed = p->gemm && !s->stored ? gemm_packed_size(p->gemm) : 0;
-  if (!p->packed || each < 2 || cuts_columns(p, each) || p->down < each) return;
+  if (!p->packed || (size_t)p->batch * p->packed > MOST_BYTES || each < 2 || cuts_columns(p, each) ||
+      p->down < each)
+    return;
   int pieces = pieces_for(numbers / NUMBERS, p->batch * gemm_pack_units(p->gemm));
   if (pieces < 2) return;
   p->shared = cpu_room(cpu, (size_t)p->batch * p->packed);
