@@ -120,11 +120,13 @@ static const char *unquote(struct csv *c, const char *p, const char **end) {
   return text;
 }
 
-/* The next cell of a line, without quotes and blanks around it. `line->p` is NULL after the last one. */
+/* The next cell of a line, without quotes and blanks around it; of a word those between its quotes stay. `line->p` is
+ * NULL after the last one. */
 static bool next_cell(struct csv *c, struct line *line, const char **cell, int *len) {
   const char *p = line->p, *end = line->end, *stop;
   while (p < end && *p == ' ') p++;
-  if (p < end && *p == '"') {
+  bool quoted = p < end && *p == '"';
+  if (quoted) {
     const char *close = closing_quote(p + 1, end);
     stop = close ? close + 1 : end;
     while (stop < end && *stop == ' ') stop++;
@@ -139,7 +141,10 @@ static bool next_cell(struct csv *c, struct line *line, const char **cell, int *
     if (!stop) stop = end;
     end = stop;
   }
-  while (end > p && end[-1] == ' ') end--;
+  if (!quoted || c->kind != CATEGORY) {
+    while (p < end && *p == ' ') p++;
+    while (end > p && end[-1] == ' ') end--;
+  }
   *cell = p;
   *len = end - p < INT32_MAX ? (int)(end - p) : INT32_MAX;
   line->p = stop < line->end ? stop + 1 : NULL;

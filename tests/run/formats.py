@@ -291,6 +291,13 @@ for name, files in (("one", ["t.csv"]), ("two", ["first.csv", "rest.csv"]), ("th
     equal(got, np.array([numbers["Ulm"], 0, 0, numbers["aachen"], 0], "i4"), name + ", other words")
     check("input city: 2 rows have words that its training had not, which" in notes, notes)
 check(open("one.safetensors", "rb").read() == open("two.safetensors", "rb").read(), "the same bytes from one file or two")
+# Blanks around a cell are no part of it, those between quotes are, of a word.
+with open("blanks.csv", "w") as f:
+    f.write('city,y\n sp,1\n"sp", 2\nsp ,"3 "\n" sp"," 4"\n"sp " , "5" \n')
+equal(read("blanks.csv:y", "f32"), np.arange(1, 6, dtype="f4"), "numbers between blanks")
+got = run("train", "m.dsl", *given("blanks.csv"), "--steps", "1", "--batch", "5", "--quiet", "--checkpoint", "blanks.safetensors")
+check(got.returncode == 0, "blanks", got.stderr)
+equal(numbers_of("blanks.safetensors", "blanks.csv")[0], np.array([2, 2, 2, 1, 3], "i4"), "words between blanks")
 # A training that goes on has the words of its checkpoint, also with other data.
 got = run("train", "m.dsl", *given("other.csv"), "--resume", "one.safetensors", "--checkpoint", "on.safetensors", "--steps", "5", "--batch",
           "4", "--quiet")
