@@ -29,6 +29,7 @@ REASONS = {
     "split_heads": "attention", "remember": "beside numpy in tests/twins", "gru_step": "gru", "gru_cell": "beside numpy in tests/twins",
     "lstm_cell": "beside numpy in tests/twins", "random_places": "random_crop", "room_of": "random_crop",
     "within": "layers over sequences with lengths: beside JAX in tests/twins",
+    "unpadded": "layers over sequences with lengths: beside JAX in tests/library", "steps_before": "length_mask",
     "bit_and": "beside numpy in tests/library", "bit_or": "beside numpy in tests/library", "bit_xor": "beside numpy in tests/library",
     "floor_div": "beside numpy in tests/library", "floor_mod": "beside numpy in tests/library",
     "accumulate": "beside JAX in tests/twins", "loss_scale": "beside JAX in tests/twins", "unscale": "beside JAX in tests/twins",
