@@ -32,7 +32,9 @@ same_losses 12 digits cpu:0-3 pjrt:0-3
 same_losses 6 digits cpu:0-1 pjrt:0-1 towers 4
 same_losses 6 digits cpu:0 pjrt:1 towers 3
 same_losses 6 digits cpu:0-5 pjrt:0-5 batch 96
-same_losses 8 lenet cpu:0-3 pjrt:0-3
+# Behind some steps of Adam, whose first ones are whole steps also where a gradient is all rounding, and of maxima, losses
+# of LeNet differ by 1e-4 for some seeds; behind 4 by 1.5e-6 at most, of seeds 1 to 6 and this one.
+same_losses 4 lenet cpu:0-3 pjrt:0-3
 same_losses 12 words cpu:0-3 pjrt:0-3
 same_losses 8 autoencoder cpu:0-3 pjrt:0-3 $images
 same_losses 8 mnist cpu:0-3 pjrt:0-3 $images $labels
