@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that are going on */
+/* The calls that are going on. */
 #ifndef DGC_SESSION_STATE_CALLS_H
 #define DGC_SESSION_STATE_CALLS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct arena;
 
