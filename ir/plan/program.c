@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predicts how long a program takes: goes through its events once, for all tasks (a crew) side by side. All tasks have
- * the same events in the same order; what differs is when each one's link is free, and which sums it adds up. */
+ * the same events in the same order; what differs is when each one's link is free, and which sums it adds up. A task
+ * that takes several results in a row begins none of them later for the others: it waits when it computes next. */
 #include "ir/plan/program.h"
 
 #include "ir/target.h"
@@ -10,7 +11,8 @@ struct crew_walk {
   const struct crew *crew;
   const struct speeds *m;
   enum cross_device algorithm;
-  double *clock;         /* by task */
+  double *clock;         /* by task: when it has done what it does itself */
+  double *wanted;        /* by task: when all that it takes is there */
   double *sends, *takes; /* by task: when its link is free */
   struct link_load *loads;
   int *first;    /* by task, and one more: its first tower */
@@ -115,12 +117,16 @@ static double gather_pieces(struct crew_walk *w, int lo, int hi, int root, int64
   return later(there, gather_pieces(w, half, hi, root, bytes));
 }
 
+static void want(struct crew_walk *w, int task, double when) {
+  w->wanted[task] = later(w->wanted[task], when);
+}
+
 /* From where it lies to those who need it. */
 static void send_to_all(struct crew_walk *w, const struct exchange *x, int root) {
   double begin = w->clock[root];
   for (int i = 0; x->all && i < w->crew->tasks; i++)
-    if (i != root) w->clock[i] = later(w->clock[i], message(w, root, i, begin, x->bytes));
-  if (!x->all && root != 0) w->clock[0] = later(w->clock[0], message(w, root, 0, begin, x->bytes));
+    if (i != root) want(w, i, message(w, root, i, begin, x->bytes));
+  if (!x->all && root != 0) want(w, 0, message(w, root, 0, begin, x->bytes));
 }
 
 /* ---- with hosts ---- */
@@ -173,7 +179,7 @@ static void spread_sum(struct crew_walk *w, int root, int turn, bool all, int64_
 
 static void take_spread(struct crew_walk *w, const struct exchange *x, int root) {
   spread_sum(w, root, 0, x->all, x->bytes);
-  for (int i = 0; i < (x->all ? w->crew->tasks : 1); i++) w->clock[i] = later(w->clock[i], w->there[i]);
+  for (int i = 0; i < (x->all ? w->crew->tasks : 1); i++) want(w, i, w->there[i]);
 }
 
 /* Each half of the tree has a root among its towers, and another one for the next sum. */
@@ -200,28 +206,34 @@ static bool are_apart(const struct crew_walk *w, const struct halves *h) {
   return apart && !w->crew->host;
 }
 
-static void take_halves(struct crew_walk *w, const struct exchange *x, int exchange) {
+/* The halves' sums, and the one to the root of the other. */
+static void join_halves(struct crew_walk *w, const struct exchange *x, int exchange) {
   struct halves h = halves_of(w, exchange);
   int have = h.root[h.total], other = h.root[!h.total], n = w->crew->towers;
+  double *ready = w->ready[exchange];
   for (int half = 0; half < 2; half++) {
     int root = h.root[half];
-    w->clock[root] = later(w->clock[root], w->ready[exchange][root]);
+    w->clock[root] = later(w->clock[root], ready[root]);
     w->clock[root] += adding(w, half ? n - h.cut : h.cut, x->bytes);
   }
-  if (have != other)
-    w->clock[have] = later(w->clock[have], message(w, other, have, w->clock[other], x->bytes));
-  w->clock[have] += adding(w, 2, x->bytes);
+  ready[have] = have == other ? w->clock[have] : message(w, other, have, w->clock[other], x->bytes);
+}
+
+/* Their total. */
+static void take_halves(struct crew_walk *w, const struct exchange *x, int exchange) {
+  struct halves h = halves_of(w, exchange);
+  int have = h.root[h.total], other = h.root[!h.total];
+  w->clock[have] = later(w->clock[have], w->ready[exchange][have]) + adding(w, 2, x->bytes);
   /* once to the other root, if it or one that reads from it needs the total; from the two to the others. A result
    * comes to all from where it is, if all is planned together. */
   bool relays = x->all && (!x->result || are_apart(w, &h)) && have != other;
   if (!x->all) relays = have != other && (other == 0 || is_within(w, &h, !h.total, 0));
   double begin = w->clock[have], relayed = relays ? message(w, have, other, begin, x->bytes) : begin;
-  if (relays) w->clock[other] = later(w->clock[other], relayed);
+  if (relays) want(w, other, relayed);
   for (int i = 0; i < (x->all ? w->crew->tasks : 1); i++) {
     bool there = relays && is_within(w, &h, !h.total, i);
     if (i != have && (i != other || !relays))
-      w->clock[i] =
-          later(w->clock[i], message(w, there ? other : have, i, there ? relayed : begin, x->bytes));
+      want(w, i, message(w, there ? other : have, i, there ? relayed : begin, x->bytes));
   }
 }
 
@@ -254,7 +266,7 @@ static void take_parts(struct crew_walk *w, const struct exchange *x, const doub
   double begin = last_of(w, w->clock), left = last_of(w, w->sends);
   for (int i = 0; i < readers; i++) {
     double there = arrive(w, i, begin, n - 1, x->bytes - part_bytes(w, x, i));
-    w->clock[i] = later(w->clock[i], later(left, there)) + speeds_work(w->m, 0, 2 * (double)x->bytes);
+    want(w, i, later(w->clock[i], later(left, there)) + speeds_work(w->m, 0, 2 * (double)x->bytes));
   }
 }
 
@@ -272,7 +284,7 @@ static void take_parts_of_hosts(struct crew_walk *w, const struct exchange *x, c
     spread_sum(w, c, c, x->all, part_bytes(w, x, c));
     for (int i = 0; i < readers; i++) last[i] = later(last[i], w->there[i]);
   }
-  for (int i = 0; i < readers; i++) w->clock[i] = last[i] + speeds_work(w->m, 0, 2 * (double)x->bytes);
+  for (int i = 0; i < readers; i++) want(w, i, last[i] + speeds_work(w->m, 0, 2 * (double)x->bytes));
 }
 
 /* Once around with additions, once without. Where only the first task needs the sum, each part goes on to it. */
@@ -404,10 +416,28 @@ static void take(struct crew_walk *w, int exchange) {
   case EXCHANGE_ROWS: take_rows(w, x, ready); break;
   case EXCHANGE_TO_MAIN: w->clock[0] = later(w->clock[0], ready[0]); break;
   case EXCHANGE_FROM_MAIN:
-    for (int i = 1; i < w->crew->tasks; i++)
-      w->clock[i] = later(w->clock[i], message(w, 0, i, begin, x->bytes));
+    for (int i = 1; i < w->crew->tasks; i++) want(w, i, message(w, 0, i, begin, x->bytes));
     break;
   }
+}
+
+/* What a sum needs before its total. */
+static void join(struct crew_walk *w, int exchange) {
+  const struct exchange *x = &w->p->exchanges[exchange];
+  if (x->kind == EXCHANGE_SUM && summing_of(w, x) == SUM_HALVES) join_halves(w, x, exchange);
+}
+
+/* All that is taken in a row from event i on; the last of them. */
+static int take_together(struct crew_walk *w, int i) {
+  int end = i;
+  for (; end < w->p->nevents && w->p->events[end].kind == EVENT_TAKE; end++)
+    join(w, w->p->events[end].exchange);
+  for (int k = i; k < end; k++) take(w, w->p->events[k].exchange);
+  return end - 1;
+}
+
+static void wait_for_all(struct crew_walk *w) {
+  for (int i = 0; i < w->crew->tasks; i++) w->clock[i] = later(w->clock[i], w->wanted[i]);
 }
 
 static void lay_towers(struct crew_walk *w) {
@@ -450,6 +480,7 @@ struct forecast program_predict(struct arena *a, const struct program *p, const 
                         .m = m,
                         .algorithm = algorithm,
                         .clock = arena_new_array(a, n, double),
+                        .wanted = arena_new_array(a, n, double),
                         .sends = arena_new_array(a, n, double),
                         .takes = arena_new_array(a, n, double),
                         .loads = arena_new_array(a, n, struct link_load),
@@ -472,13 +503,18 @@ struct forecast program_predict(struct arena *a, const struct program *p, const 
   for (int i = 0; i < p->nevents; i++) {
     const struct task_event *e = &p->events[i];
     if (e->kind == EVENT_GIVE && n > 1) give(&w, a, e->exchange);
-    if (e->kind == EVENT_TAKE && n > 1) take(&w, e->exchange);
+    if (e->kind == EVENT_TAKE && n > 1) i = take_together(&w, i);
     if (e->kind != EVENT_COMPUTE) continue;
+    wait_for_all(&w);
     result.computing += e->seconds;
     for (size_t t = 0; t < n; t++) w.clock[t] += e->seconds;
   }
-  for (int i = 0; i < p->nexchanges; i++)
-    if (w.ready[i] && !w.taken[i]) take(&w, i);
+  for (int i = 0; i < p->nexchanges; i++) {
+    if (!w.ready[i] || w.taken[i]) continue;
+    join(&w, i);
+    take(&w, i);
+  }
+  wait_for_all(&w);
   for (size_t i = 0; i < n; i++) note_most(&result.most, &w.loads[i]);
   result.step = later(last_of(&w, w.clock), last_of(&w, w.sends));
   return result;
