@@ -74,13 +74,22 @@ static bool find_alone(struct dgc_session *s, const struct list *l, enum data_us
   return false;
 }
 
-/* "x.npz:a": x.npz; "x.csv:city:category": x.csv. A member has no commas. */
+/* What the first of "a.npy,b.npy" takes. A column's name that has a comma stands in quotes: "a.csv:\"x,y\"". */
+static size_t length_of_path(const char *paths) {
+  const char *p = paths;
+  bool quoted = false;
+  for (; *p && (quoted || *p != ','); p++)
+    if (*p == '"' && (quoted || (p > paths && (p[-1] == ':' || p[-1] == '"')))) quoted = !quoted;
+  return (size_t)(p - paths);
+}
+
+/* "x.npz:a": x.npz; "x.csv:city:category": x.csv. */
 static bool file_is_there(const struct dgc_session *s, const char *path) {
   char *file = arena_strdup(s->call, path), *colon = file;
   if (path[0] == '-' && (!path[1] || path[1] == ':')) return true; /* standard input */
   while (colon && access(file, F_OK) != 0) {
     colon = strrchr(file, ':');
-    if (colon && strchr(colon, ',')) return false;
+    if (colon && colon[length_of_path(colon)]) return false;
     if (colon) *colon = 0;
   }
   return colon != NULL;
@@ -142,12 +151,12 @@ static struct data_spec split_files(const struct dgc_session *s, const char *inp
   for (const char *p = paths; *p; p++) commas += *p == ',';
   if (!commas || file_is_there(s, paths)) return spec;
   const char **all = arena_new_array(s->call, (size_t)commas + 1, const char *);
-  for (int i = 0; i <= commas; i++) {
-    size_t len = strcspn(paths, ",");
-    all[i] = arena_strndup(s->call, paths, len);
-    paths += len + 1;
+  int count = 0;
+  for (size_t len; count == 0 || paths[-1]; paths += len + 1) {
+    len = length_of_path(paths);
+    all[count++] = arena_strndup(s->call, paths, len);
   }
-  return (struct data_spec){.name = input, .path = all[0], .more = all + 1, .nmore = commas};
+  return (struct data_spec){.name = input, .path = all[0], .more = all + 1, .nmore = count - 1};
 }
 
 /* What was given by one of the options, or the caller has in its place. */

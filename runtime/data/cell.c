@@ -5,8 +5,9 @@
 #include "base/str.h"
 
 #include <string.h>
+#include <strings.h>
 
-enum { CELL_LIMIT = 63, PLAIN_DIGITS = 18, EXACT_POWER = 22 };
+enum { CELL_LIMIT = 1100, PLAIN_DIGITS = 18, EXACT_POWER = 22 };
 
 bool cell_whole(const char *p, int len, int64_t *out) {
   const char *end = p + len;
@@ -22,9 +23,21 @@ bool cell_whole(const char *p, int len, int64_t *out) {
   return *out = n, negative || !__builtin_sub_overflow(0, n, out);
 }
 
+/* What C takes beside it are no numbers of a table: "0x1p3", "nan(abc)". */
+static bool is_written_as_number(const char *p, int len) {
+  static const char *const words[] = {"inf", "infinity", "nan"};
+  int sign = *p == '-' || *p == '+';
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strlen(words[i]) == (size_t)(len - sign) && strncasecmp(p + sign, words[i], strlen(words[i])) == 0)
+      return true;
+  for (int i = 0; i < len; i++)
+    if (!p[i] || !strchr("0123456789+-.eE", p[i])) return false;
+  return true;
+}
+
 bool cell_number(const char *p, int len, double *out) {
   char text[CELL_LIMIT + 1];
-  if (len < 1 || len > CELL_LIMIT) return false;
+  if (len < 1 || len > CELL_LIMIT || !is_written_as_number(p, len)) return false;
   memcpy(text, p, (size_t)len);
   text[len] = 0;
   const char *end;

@@ -8,7 +8,8 @@
 
 /* A whole number that i64 holds. */
 bool cell_whole(const char *p, int len, int64_t *out);
-/* A number as C writes it, rounded to the nearest f64; also inf and nan. */
+/* A decimal number with a point, and with a power of ten or none, rounded to the nearest f64; also inf, infinity and
+ * nan, in letters of either case. */
 bool cell_number(const char *p, int len, double *out);
 /* The number that begins at `*p` and ends before `separator` or at `end`, if it has at most 18 digits and an
  * exponent that rounds once; then `*p` is where it ends. It is in `*x`, and in `*n` if it is written as a whole

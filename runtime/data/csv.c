@@ -9,6 +9,8 @@
  *   present    1 where there is a number, 0 where there is none
  *   date time  see cell_date and cell_time
  *
+ * A name in quotes, "x.csv:\"a,b\"", is none of these, nor a number of a column; quotes in it are written twice.
+ *
  * The first line is a header if a wanted cell of it is no such number. Of words any line could be one: there it is
  * if a cell of it is a word where the second line has a number. Where a cell that is wanted is empty, or begins as a
  * number does, and no cell is a name, or one looks like a number, it is either a bad header or a bad row: nobody can
@@ -22,6 +24,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 enum { COLUMN_LIMIT = 1 << 20 };
 
@@ -191,6 +194,25 @@ static bool parse_range(const char *text, int *first, int *last) {
   return bound[0] && bound[n] >= bound[0];
 }
 
+/* "\"a,b\"": a,b. NULL: there are no quotes around it. */
+static const char *quoted_name(struct csv *c, const char *member) {
+  size_t len = member ? strlen(member) : 0;
+  if (len < 2 || *member != '"' || closing_quote(member + 1, member + len) != member + len - 1) return NULL;
+  const char *end = member + len - 1, *name = unquote(c, member + 1, &end);
+  return arena_strndup(c->reader->arena, name, (size_t)(end - name));
+}
+
+/* A name as it is chosen by: in quotes, if it has a comma or quotes. */
+static void add_name(struct str *names, const char *before, const char *cell, int len) {
+  bool quotes = memchr(cell, ',', (size_t)len) || memchr(cell, '"', (size_t)len);
+  str_printf(names, "%s%s", before, quotes ? "\"" : "");
+  for (int i = 0; i < len && i < 60; i++) {
+    if (cell[i] == '"') str_putc(names, '"');
+    str_putc(names, cell[i]);
+  }
+  if (quotes) str_putc(names, '"');
+}
+
 /* "city:category": the kind, and what stands before it. */
 static const char *split_kind(struct csv *c, const char *member) {
   const char *colon = member ? strrchr(member, ':') : NULL;
@@ -223,9 +245,16 @@ static bool heads_numbers(struct csv c, struct line line) {
   return false;
 }
 
+/* "0x10", "-nan(ind)": numbers that programs write, and tables do not have. */
+static bool is_of_programs(const char *p, int len) {
+  int at = *p == '-' || *p == '+';
+  return len - at > 2 &&
+         (strncasecmp(p + at, "0x", 2) == 0 || (len - at > 4 && strncasecmp(p + at, "nan(", 4) == 0));
+}
+
 /* What names no column: nothing, or what was to be a number, as "1.2.3" and "7x". */
 static bool is_nameless(const char *p, int len) {
-  if (cell_missing(p, len)) return true;
+  if (cell_missing(p, len) || is_of_programs(p, len)) return true;
   int at = *p == '-' || *p == '+';
   at += at < len && p[at] == '.';
   return at < len && p[at] >= '0' && p[at] <= '9';
@@ -233,6 +262,7 @@ static bool is_nameless(const char *p, int len) {
 
 /* What is a number, or was to be one: digits, and what people write between them, "1_000", "1.000,50", "10%". */
 static bool looks_like_number(const char *p, int len) {
+  if (is_of_programs(p, len)) return true;
   bool digits = false;
   for (int i = 0; i < len; i++) {
     bool digit = p[i] >= '0' && p[i] <= '9';
@@ -272,8 +302,10 @@ static bool fail_comma(const struct csv *c, long long line, long long column, co
 static bool read_first_line(struct csv *c, const char *member, struct line line, bool *header) {
   struct reader *r = c->reader;
   struct line whole = line, nameless = {0}; /* a cell */
-  bool ranged = member && parse_range(member, &c->first, &c->last), named = false, words = false,
+  const char *name = quoted_name(c, member);
+  bool ranged = member && !name && parse_range(member, &c->first, &c->last), named = false, words = false,
        numbers = false, names_there = false;
+  if (!name) name = member;
   struct str names = str_make(r->arena);
   for (; line.p; c->ncolumns++) {
     const char *cell;
@@ -281,7 +313,7 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     if (c->ncolumns == COLUMN_LIMIT)
       return reader_fail(r, "its first line has more than %d cells", COLUMN_LIMIT);
     if (!next_cell(c, &line, &cell, &len)) return false;
-    if (names.len < 400) str_printf(&names, "%s%.*s", c->ncolumns ? ", " : "", len < 60 ? len : 60, cell);
+    if (names.len < 400) add_name(&names, c->ncolumns ? ", " : "", cell, len);
     bool word = !is_number(cell, len), wanted = !ranged || (c->ncolumns >= c->first && c->ncolumns < c->last);
     bool number = !word || looks_like_number(cell, len);
     numbers |= number;
@@ -291,10 +323,9 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
       if (!nameless.number && is_nameless(cell, len))
         nameless = (struct line){cell, cell + len, c->ncolumns + 1};
     }
-    if (!member || strlen(member) != (size_t)len || memcmp(member, cell, (size_t)len) != 0 ||
-        (ranged && !word))
+    if (!name || strlen(name) != (size_t)len || memcmp(name, cell, (size_t)len) != 0 || (ranged && !word))
       continue;
-    if (named) return reader_fail(r, "it has two columns named '%s'; choose by number", member);
+    if (named) return reader_fail(r, "it has two columns named '%s'; choose by number", name);
     named = true;
     c->first = c->ncolumns;
     c->last = c->first + 1;
@@ -441,7 +472,7 @@ static bool store_next(struct csv *c, struct line *line, int column, int64_t *ou
   if ((c->kind == NUMBER || c->kind == OPTIONAL) && is_too_large(cell, len))
     return reader_fail(c->reader,
                        "line %lld, column %d: %.*s is larger than any f64; write inf where it is meant",
-                       line->number, column, len, cell);
+                       line->number, column, len < 60 ? len : 60, cell);
   if (c->kind != CATEGORY && c->kind != DATE && c->kind != TIME && has_decimal_comma(cell, len))
     return fail_comma(c, line->number, column, cell, len);
   if (!len && c->kind == NUMBER)

@@ -5,6 +5,7 @@
 formats.py DGC SAMPLES; numpy is that of tools/oracles.sh."""
 import csv
 import datetime
+import itertools
 import os
 import re
 import shlex
@@ -249,6 +250,44 @@ for text in ("", "-", ".", "e5", "1e", "1e+", "0x", "1.2.3", "1,5", "--1", "1 2"
     open("n.csv", "w").write('x;y\n1;"%s"\n' % text)
     got = read("n.csv:y", "f64")
     check(isinstance(got, str) and "line 2, column 2" in got, "no number: " + text, got)
+
+# A cell is a number where Python says so, but for digits between underscores; what C's strtod takes beside them is refused.
+parts = (("", "+", "-", "++", " "), ("0x10", "0X1P3", "0x1p3", "0x", "1", "007", "1.", ".5", "1.5", ".", "inf", "Inf", "infinity", "INFINITY", "infinit",
+                               "nan", "NAN", "nan()", "nan(abc)", "nan(ind)", "nan(0x1)", "1.#INF", "1.#IND", "0b1", "1_000", "\u0663"),
+         ("", "e5", "E-3", "p3", "d5", "f", "L", "e", "x", "(1)", " "))
+numbers, others = {}, []
+for text in ("".join(p) for p in itertools.product(*parts)):
+    try:
+        numbers[text] = float(text.replace("_", "x") if text.isascii() else "x")
+    except ValueError:
+        others.append(text)
+table("n.csv", {"x": ["0.5", *numbers]})
+equal(read("n.csv:x", "f64"), np.array([0.5, *numbers.values()]), "numbers as Python reads them, with signs, powers and blanks")
+for text in random.choice(others, 60, replace=False):
+    open("n.csv", "w", encoding="utf-8").write("x;y\n1;%s\n" % text)
+    wrong = "the cell is empty" if not text.strip() else "'%s' is not a number" % text.strip()
+    refused(read("n.csv:y", "f64"), "n.csv: line 2, column 2: " + wrong, "no number: " + text)
+for text in ("0x10", "-0x1p3", "nan(abc)", "+NaN(ind)", "-nan()"):  # none of these is a name, either
+    open("n.csv", "w").write("%s\n1\n" % text)
+    refused(read("n.csv", "f64"), "line 1 has '%s' in column 1, which is no number" % text, "first line: " + text)
+open("n.csv", "w").write("x\n%s.5\n0.%s1\n" % ("1" + "0" * 300, "0" * 300))
+equal(read("n.csv:x", "f64"), np.array([1e300, 1e-301]), "numbers of many digits")
+
+# Names of columns that have commas and quotes are written as in the table.
+NAMES = ["v,1", 'a "b"', "2", '","', "c:category", ",", "x"]
+table("n.csv", {n: [i, i + 10] for i, n in enumerate(NAMES)})
+open("columns.dsl", "w").write("model m {\n%s}\n" % "".join("  input i%d : i32[B]\n  predict p%d = i%d + 0\n" % (i, i, i) for i in range(len(NAMES))))
+given = ["i%d=n.csv:%s" % (i, '"%s"' % n.replace('"', '""')) for i, n in enumerate(NAMES)]
+given[-1] = 'i6=n.csv:"x",n.csv:6,n.csv:"v,1"'
+given[:-1] = ["%s,%s,%s" % (g, g.split("=", 1)[1], g.split("=", 1)[1]) for g in given[:-1]]
+got = run("predict", "columns.dsl", *(x for g in given for x in ("--data", g)), "--output", "all.csv", "--quiet")
+check(got.returncode == 0, "names with commas", got.stderr)
+if got.returncode == 0:
+    want = [[i, i + 10] * 3 for i in range(6)] + [[6, 16, 5, 15, 0, 10]]
+    check(np.loadtxt("all.csv", delimiter=",", skiprows=1).T.tolist() == want, "columns that are chosen by quoted names", open("all.csv").read())
+got = read("n.csv:v,1", "i32")
+quoted = ['"%s"' % n.replace('"', '""') if "," in n or '"' in n else n for n in NAMES]
+refused(got, "it has no column 'v', only: " + ", ".join(quoted), "a name with a comma, and no quotes around it")
 
 # Words have the numbers of their bytes' order, whatever the order of the rows; those of another file are 0.
 MODEL = """model m() {
