@@ -41,6 +41,9 @@ enum { SMALL = 16 << 10 };
 /* By measurements B is packed where more tiles than this read it downwards, and A where more do along; a panel of B at
  * a time for no more tiles than FEW_ROWS. Where a row of B is a page or more, each row of a panel is one of its own. */
 enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8, FEW_ROWS = 10, PAGE = 4096 };
+/* As SEVERAL_ROWS where registers are few and the rows of B are SAME_PLACE apart, so that no panel stays in the first
+ * cache as it lies, or half of that. */
+enum { CROWDED_ROWS = 2, HALF_CROWDED_ROWS = 6 };
 /* Rows of C at a time, where they are pixels. */
 enum { MOST_PIXELS = 1024 };
 /* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. Of what is
@@ -121,12 +124,19 @@ static bool columns_lie(const struct gemm *g) { return g->size.transpose_a && !g
 /* Bytes between rows of a block that waits. */
 static int64_t waiting_step(const struct gemm *g) { return g->wide * g->bytes + CACHE_LINE; }
 
+/* How many tiles may read B downwards where it lies. */
+static int64_t rows_unpacked(const struct gemm *g, bool few) {
+  int64_t row = g->at.b_row * g->bytes;
+  if (!few || row % (SAME_PLACE / 2) != 0) return SEVERAL_ROWS;
+  return row % SAME_PLACE == 0 ? CROWDED_ROWS : HALF_CROWDED_ROWS;
+}
+
 /* B must be packed where it lies transposed. Elsewhere, where registers are many, a tile takes long and the rows of B
  * are short, the one before has time to ask for it. */
 static void choose_panels(struct gemm *g, bool few) {
   const struct product *p = &g->size;
   bool asked = !few && !g->at.patches && p->k >= PART && g->at.b_row * g->bytes < PAGE;
-  g->packs_b = p->transpose_b || (!asked && p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
+  g->packs_b = p->transpose_b || (!asked && p->m > rows_unpacked(g, few) * g->rows && p->n > g->columns);
   bool crowded = p->k * g->bytes % SAME_PLACE == 0 && p->m >= g->rows;
   g->packs_a = !g->at.patches && (p->transpose_a || crowded) && p->n > SEVERAL_COLUMNS * g->columns;
   g->a_row = few ? g->rows * g->bytes : round_up(g->rows * g->bytes, CACHE_LINE / 2);

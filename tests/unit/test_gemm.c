@@ -100,7 +100,7 @@ static void check_part(const struct operands *o, const char *c, int64_t top, int
 }
 
 static void large(void **state) {
-  static const int64_t m[] = {1, 13, 29, 281, 300, 530}, n[] = {16, 100, 512, 1024, 1030, 2100},
+  static const int64_t m[] = {1, 13, 29, 45, 281, 300, 530}, n[] = {16, 100, 512, 1024, 1030, 2100},
                        k[] = {40, 256, 300, 512, 600, 1024, 2060};
   (void)state;
   if (!gemm_can()) skip();
