@@ -134,10 +134,19 @@ static struct type wide(struct type t) {
   return t;
 }
 
-/* A sum of integers over the rows of a batch, which must not depend on how many these are: in i64. */
-static struct node *wide_sum(struct resolver *r, struct node *n) {
-  if (n->op != OP_reduce_sum || !dtype_is_int((enum dtype)n->type.dtype)) return n;
-  struct node *x = build_cast(r->g, n->inputs[0], DT_I64);
+/* A sum of integers over the rows of a batch, which must not depend on how many these are: in i64. One of integers that
+ * are converted to f32, as those of a mean are, has them in f64; and more rows may there be than f32 counts. */
+static struct node *wide_total(struct resolver *r, struct node *n) {
+  if (n->op == OP_batch_size) return build_batch_size(r->g, DT_F64);
+  if (n->op != OP_reduce_sum) return n;
+  struct node *x = n->inputs[0];
+  bool converted = x->op == OP_cast && dtype_is_int((enum dtype)x->inputs[0]->type.dtype);
+  if (dtype_is_int((enum dtype)n->type.dtype))
+    x = build_cast(r->g, x, DT_I64);
+  else if (n->type.dtype == DT_F32 && converted)
+    x = build_cast(r->g, x->inputs[0], DT_F64);
+  else
+    return n;
   return build(r->g, OP_reduce_sum, 1, &x, n->nattrs, n->attrs, NULL);
 }
 
@@ -153,7 +162,7 @@ static void warn_whole(struct resolver *r, const struct node *n) {
 static struct node *formula_input(struct resolver *r, struct node *n, enum part part) {
   enum output_role role = OUTPUT_SAME;
   if (part == PART_TOTAL) join_of(n, &role);
-  struct node *given = part == PART_TOTAL ? wide_sum(r, n) : n;
+  struct node *given = part == PART_TOTAL ? wide_total(r, n) : n;
   struct type t = wide(n->type);
   struct node *input = build_input(r->formulas.graph, n->name, &t);
   if (input && given) graph_add_output(r->g, role, input->name, given, 0);
@@ -215,7 +224,7 @@ static bool give_average(struct resolver *r, const char *name, const struct valu
   if (!n || part_of(r, n, &none) != PART_TOTAL) return false;
   bool counts = n->inputs[0]->op == OP_cast && n->inputs[0]->inputs[0]->type.dtype == DT_BOOL;
   if (dtype_is_int((enum dtype)n->type.dtype) && !counts) return false; /* its total is exact */
-  if (!dtype_is_float((enum dtype)n->type.dtype)) n = build_cast(r->g, n, DT_F32);
+  n = dtype_is_float((enum dtype)n->type.dtype) ? wide_total(r, n) : build_cast(r->g, n, DT_F64);
   if (n) give(r, OUTPUT_METRIC, name, n, v->tensor.elements);
   return true;
 }

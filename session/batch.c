@@ -107,7 +107,7 @@ static void put_part(const struct evaluated *e, const struct result *r, void *ou
   double sum, count;
   totals_average(e->totals, r->output, &sum, &count);
   if (is_total(o))
-    memcpy(out, totals_elements(e->totals, r->output), (size_t)type_count(&o->node->type) * sizeof(double));
+    totals_elements(e->totals, r->output, out);
   else if (r->part == COUNT)
     memcpy(out, &count, sizeof count);
   else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Totals over batches, in f64, and the formulas that make metrics of them, which the evaluator of graphs computes. */
+/* Totals over batches, in f64, and of integers in i64, modulo 2^64, so that they do not depend on the batches; and the
+ * formulas that make metrics of them, which the evaluator of graphs computes. */
 #include "session/metrics.h"
 
 #include "ir/ops/op_id.h"
@@ -12,8 +13,8 @@
 
 struct total {
   struct tensor batch; /* what the last one gave */
-  double *elements;
-  double count; /* of a metric: what it is divided by */
+  struct tensor all;   /* f64 or i64 */
+  double count;        /* of a metric: what it is divided by */
 };
 
 struct totals {
@@ -56,7 +57,9 @@ struct totals *totals_begin(struct dgc_session *s, enum entry_kind kind) {
     if (!is_counted(&t->g->outputs[i])) continue;
     to->batch.type = t->g->outputs[i].node->type;
     to->batch.data = arena_alloc(s->call, (size_t)type_bytes(&to->batch.type) + 1);
-    to->elements = arena_new_array(s->call, (size_t)type_count(&to->batch.type) + 1, double);
+    to->all.type = to->batch.type;
+    to->all.type.dtype = dtype_is_float((enum dtype)to->batch.type.dtype) ? DT_F64 : DT_I64;
+    to->all.data = arena_alloc(s->call, (size_t)type_bytes(&to->all.type) + 1);
   }
   return t;
 }
@@ -91,30 +94,33 @@ static double number_of(const struct tensor *t, int64_t i) {
   return number_at((enum dtype)t->type.dtype, t->data, i);
 }
 
-static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+static bool is_whole(const struct tensor *t) { return !dtype_is_float((enum dtype)t->type.dtype); }
 
-static void put_number(const struct tensor *t, int64_t i, double x) {
+static int64_t whole_of(const struct tensor *t, int64_t i) {
   switch ((enum dtype)t->type.dtype) {
-  case DT_F32: ((float *)t->data)[i] = (float)x; break;
-  case DT_F64: ((double *)t->data)[i] = x; break;
-  case DT_I32: ((int32_t *)t->data)[i] = (int32_t)clamp(x, INT32_MIN, INT32_MAX); break;
-  case DT_I64: ((int64_t *)t->data)[i] = x >= 0x1p63 ? INT64_MAX : (int64_t)clamp(x, -0x1p63, 0x1p63); break;
+  case DT_I32: return ((const int32_t *)t->data)[i];
+  case DT_I64: return ((const int64_t *)t->data)[i];
   case DT_U8:
-  case DT_BOOL: ((uint8_t *)t->data)[i] = (uint8_t)clamp(x, 0, UINT8_MAX); break;
+  case DT_BOOL: return ((const uint8_t *)t->data)[i];
+  case DT_F32:
+  case DT_F64:
   case DT_BF16:
   case DT_F16:
   case DT_COUNT: break;
   }
+  return 0;
 }
 
 /* ---- batches ---- */
 
-static double joined(enum output_role role, double a, double b) {
+enum join { JOIN_LAST, JOIN_SUM, JOIN_MAX, JOIN_MIN };
+
+static enum join join_of(enum output_role role) {
   switch (role) {
   case OUTPUT_METRIC:
-  case OUTPUT_TOTAL: return a + b;
-  case OUTPUT_MAXIMUM: return isnan(a) || a > b ? a : b;
-  case OUTPUT_MINIMUM: return isnan(a) || a < b ? a : b;
+  case OUTPUT_TOTAL: return JOIN_SUM;
+  case OUTPUT_MAXIMUM: return JOIN_MAX;
+  case OUTPUT_MINIMUM: return JOIN_MIN;
   case OUTPUT_SAME:
   case OUTPUT_LOSS:
   case OUTPUT_PREDICT:
@@ -124,7 +130,39 @@ static double joined(enum output_role role, double a, double b) {
   case OUTPUT_HELD:
   case OUTPUT_ROLES: break;
   }
+  return JOIN_LAST;
+}
+
+static double join_reals(enum join join, double a, double b) {
+  switch (join) {
+  case JOIN_SUM: return a + b;
+  case JOIN_MAX: return isnan(a) || a > b ? a : b;
+  case JOIN_MIN: return isnan(a) || a < b ? a : b;
+  case JOIN_LAST: break;
+  }
   return b;
+}
+
+static int64_t join_wholes(enum join join, int64_t a, int64_t b) {
+  switch (join) {
+  case JOIN_SUM: return (int64_t)((uint64_t)a + (uint64_t)b);
+  case JOIN_MAX: return a > b ? a : b;
+  case JOIN_MIN: return a < b ? a : b;
+  case JOIN_LAST: break;
+  }
+  return b;
+}
+
+/* Adds what the batch gave, or begins with it. */
+static void join_batch(const struct total *to, enum join join) {
+  for (int64_t i = 0; i < type_count(&to->batch.type); i++)
+    if (is_whole(&to->all)) {
+      int64_t *all = (int64_t *)to->all.data + i;
+      *all = join_wholes(join, *all, whole_of(&to->batch, i));
+    } else {
+      double *all = (double *)to->all.data + i;
+      *all = join_reals(join, *all, number_of(&to->batch, i));
+    }
 }
 
 static bool is_small(const struct totals *t, int output) {
@@ -155,10 +193,7 @@ static enum dgc_status add_output(struct dgc_session *s, struct totals *t, const
   int at = plan_output(l->plan, o->role, o->name);
   bool there = r ? exec_collect(l->exec, r, to->batch.data) : exec_read(l->exec, at, to->batch.data);
   if (!there) return session_device_failed(s);
-  for (int64_t i = 0; i < type_count(&to->batch.type); i++) {
-    double x = number_of(&to->batch, i);
-    to->elements[i] = t->begun ? joined(o->role, to->elements[i], x) : x;
-  }
+  join_batch(to, t->begun ? join_of(o->role) : JOIN_LAST);
   int64_t count = l->plan->outputs[at].count;
   to->count += (double)(count < 0 ? -count * rows : count);
   return DGC_OK;
@@ -182,18 +217,26 @@ enum dgc_status totals_add(struct dgc_session *s, struct totals *t, const struct
 /* ---- metrics ---- */
 
 void totals_average(const struct totals *t, int output, double *sum, double *count) {
-  *sum = t->of[output].elements[0];
+  *sum = number_of(&t->of[output].all, 0);
   *count = t->of[output].count;
 }
 
-const double *totals_elements(const struct totals *t, int output) { return t->of[output].elements; }
+void totals_elements(const struct totals *t, int output, double *out) {
+  const struct tensor *all = &t->of[output].all;
+  for (int64_t i = 0; i < type_count(&all->type); i++) out[i] = number_of(all, i);
+}
 
 /* The total that an input of the formulas stands for. */
 static void fill_input(const struct totals *t, const struct map *outputs, const struct node *n,
                        const struct tensor *to) {
   const struct output *o = map_get(outputs, n->name);
-  const double *from = t->of[o - t->g->outputs].elements;
-  for (int64_t i = 0; i < type_count(&n->type); i++) put_number(to, i, from[i]);
+  const struct tensor *from = &t->of[o - t->g->outputs].all;
+  for (int64_t i = 0; i < type_count(&n->type); i++)
+    if (n->type.dtype == DT_BOOL)
+      ((uint8_t *)to->data)[i] = (uint8_t)whole_of(from, i);
+    else
+      memcpy((char *)to->data + 8 * i, (const char *)from->data + 8 * i,
+             8); /* f64 or i64, as formulas have */
 }
 
 /* Every node of the formulas, by id. Without totals, the only input is this step. */

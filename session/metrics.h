@@ -35,7 +35,7 @@ int session_rates(struct dgc_session *s, int64_t step, struct dgc_metric *out);
 void totals_average(const struct totals *t, int output, double *sum, double *count);
 /* Element i of dense data. */
 double number_at(enum dtype d, const void *data, int64_t i);
-/* The elements of another output. */
-const double *totals_elements(const struct totals *t, int output);
+/* The elements of another output, each as a number. */
+void totals_elements(const struct totals *t, int output, double *out);
 
 #endif
