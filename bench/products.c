@@ -236,7 +236,7 @@ static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s,
                     struct diags *d) {
   struct product size = {DT_F32, s->batch, s->m, s->n, s->k, s->ta, s->tb, false, false};
   static struct pair p;
-  p = (struct pair){.shape = s, .own = gemm_create(jit, a, &size, NULL)};
+  p = (struct pair){.shape = s, .own = gemm_create(jit, a, &size, NULL, false)};
   if (wants_primitive(s)) make_primitive(&p.library, s);
   if (!cpu_jit_finish(jit, d)) exit(3);
   int64_t each = 4 * s->batch * (s->m * s->k + s->k * s->n + 2 * s->m * s->n);

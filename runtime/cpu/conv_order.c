@@ -281,7 +281,7 @@ static void make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a) 
     p->strips = conv_strips_create(cpu->jit, a, &p->patches, p->size.n);
   if (p->across || p->gathered || p->strips) return;
   struct gemm_layout layout = layout_of(p);
-  p->gemm = gemm_create(cpu->jit, a, &p->size, &layout);
+  p->gemm = gemm_create(cpu->jit, a, &p->size, &layout, false);
 }
 
 bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,

@@ -133,10 +133,11 @@ static int64_t rows_unpacked(const struct gemm *g, bool few) {
 
 /* B must be packed where it lies transposed. Elsewhere, where registers are many, a tile takes long and the rows of B
  * are short, the one before has time to ask for it. */
-static void choose_panels(struct gemm *g, bool few) {
+static void choose_panels(struct gemm *g, bool few, bool once) {
   const struct product *p = &g->size;
   bool asked = !few && !g->at.patches && p->k >= PART && g->at.b_row * g->bytes < PAGE;
-  g->packs_b = p->transpose_b || (!asked && p->m > rows_unpacked(g, few) * g->rows && p->n > g->columns);
+  bool many = once ? p->m > g->rows : !asked && p->m > rows_unpacked(g, few) * g->rows;
+  g->packs_b = p->transpose_b || (many && p->n > g->columns);
   bool crowded = p->k * g->bytes % SAME_PLACE == 0 && p->m >= g->rows;
   g->packs_a = !g->at.patches && (p->transpose_a || crowded) && p->n > SEVERAL_COLUMNS * g->columns;
   g->a_row = few ? g->rows * g->bytes : round_up(g->rows * g->bytes, CACHE_LINE / 2);
@@ -189,14 +190,14 @@ static bool pays_to_turn(const struct product *p, int64_t lanes) {
 }
 
 const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
-                               const struct gemm_layout *layout) {
+                               const struct gemm_layout *layout, bool once) {
   struct vector_registers v = host_vectors();
   struct gemm *g = arena_new(a, struct gemm);
   *g = (struct gemm){.size = *size, .bytes = dtype_size(size->dtype)};
   bool few = v.count < 32; /* where there are more, tiles of a column were measured to be fast */
   if (few && !layout && size->n == 1 && size->m > 1 && (size->transpose_a || size->dtype == DT_F32))
     swap(g);
-  else if (!layout && pays_to_turn(size, v.bytes / g->bytes))
+  else if (!layout && !once && pays_to_turn(size, v.bytes / g->bytes))
     swap(g), g->turned = true;
   g->at = layout ? *layout
                  : (struct gemm_layout){.b_row = g->size.n,
@@ -210,7 +211,7 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
     return g;
   }
   choose_tiles(g, &v);
-  choose_panels(g, few);
+  choose_panels(g, few, once);
   if (g->at.patches) choose_patches(g);
   for (int i = 0; i < 4 && size->k > 0; i++)
     g->tile[i & 1][i >> 1] = make_tile(g, jit, v.bytes / (int)g->bytes, i & 1, i & 2);

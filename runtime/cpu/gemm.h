@@ -19,9 +19,10 @@ struct gemm_layout {
   int64_t b_row, b_batch, c_row, c_batch;
   bool positive; /* what is 0 becomes +0 */
 };
-/* `layout` NULL: dense. It runs behind the next cpu_jit_finish. */
+/* `layout` NULL: dense. `once`: b is the same in many runs, before which it is packed by gemm_pack, unless
+ * gemm_packed_size is 0. It runs behind the next cpu_jit_finish. */
 const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
-                               const struct gemm_layout *layout);
+                               const struct gemm_layout *layout, bool once);
 /* Into how many blocks of C one product can be cut, downwards and along; a cut changes no bit. */
 void gemm_units(const struct gemm *g, int64_t *down, int64_t *along);
 /* Units [top, bottom) x [left, right) of product `batch`; of its pieces of k `count` from `first` on, 0: all. These are

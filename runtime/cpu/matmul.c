@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/integer.h"
+#include "base/line.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/matmul.h"
 #include "runtime/cpu/foreign.h"
@@ -36,8 +37,9 @@ struct own_pieces {
   int64_t batch, down, along; /* what all can be cut to, */
   int64_t rows, columns;      /* and cuts of each product */
   struct cpu_room *shared;    /* in which several threads pack B for all of them; NULL: each for itself */
-  size_t packed;              /* bytes of one product's */
-  float *wide[2];             /* operands that lie as bfloat16, widened before; NULL: none */
+  char *kept;     /* in which B is packed before a loop, where it is the same in all turns; or NULL */
+  size_t packed;  /* bytes of one product's */
+  float *wide[2]; /* operands that lie as bfloat16, widened before; NULL: none */
   int64_t counts[2];
 };
 
@@ -95,6 +97,12 @@ static void pack_shared(const struct own_pieces *p, const void *b, int first, in
   }
 }
 
+static void pack_kept(void *const *args, const void *state) {
+  const struct own_pieces *p = state;
+  for (int64_t i = 0; i < p->batch; i++)
+    gemm_pack(p->gemm, i, 0, gemm_pack_units(p->gemm), args[1], p->kept + (size_t)i * p->packed);
+}
+
 static void run_own(void *const *args, const void *state, int stage, int first, int end) {
   const struct own_pieces *p = state;
   int64_t blocks = p->batch * p->rows * p->columns;
@@ -110,10 +118,11 @@ static void run_own(void *const *args, const void *state, int stage, int first, 
   }
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
   const void *b = p->wide[1] ? (const void *)p->wide[1] : args[1];
+  const char *packed = p->shared && !alone ? p->shared->data : p->kept;
   struct gemm_block block;
   for (int64_t u = piece_begin(blocks, count, first), stop = piece_begin(blocks, count, end); u < stop;) {
     u += find_larger(p, u, stop, &block);
-    if (p->shared && !alone) block.packed = p->shared->data + (size_t)block.batch * p->packed;
+    if (packed) block.packed = packed + (size_t)block.batch * p->packed;
     if (p->gemm)
       gemm_run(p->gemm, &block, a, b, args[2]);
     else
@@ -135,9 +144,8 @@ static void share_packed(struct cpu *cpu, struct own_pieces *p, int64_t count) {
   enum { NUMBERS = 16, MOST_BYTES = 8 << 20 };
   const struct product *s = &p->size;
   int64_t numbers = s->batch * s->k * s->n, each = blocks_of(count, p->batch);
-  p->packed = p->gemm && !s->stored ? gemm_packed_size(p->gemm) : 0;
-  if (!p->packed || (size_t)p->batch * p->packed > MOST_BYTES || each < 2 || cuts_columns(p, each) ||
-      p->down < each)
+  if (!p->packed || p->kept || (size_t)p->batch * p->packed > MOST_BYTES || each < 2 ||
+      cuts_columns(p, each) || p->down < each)
     return;
   int pieces = pieces_for(numbers / NUMBERS, p->batch * gemm_pack_units(p->gemm));
   if (pieces < 2) return;
@@ -166,13 +174,16 @@ static void cut_own(struct own_pieces *p, int64_t count) {
   }
 }
 
-static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, struct command *c) {
+static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, bool still,
+                        struct command *c) {
   struct own_pieces *p = arena_new(a, struct own_pieces);
   *p = (struct own_pieces){.size = *size, .batch = size->batch, .down = size->m, .along = size->n > 0};
   if (dtype_is_float(size->dtype) && gemm_can()) {
-    p->gemm = gemm_create(cpu->jit, a, size, NULL);
+    p->gemm = gemm_create(cpu->jit, a, size, NULL, still);
+    p->packed = size->stored ? 0 : gemm_packed_size(p->gemm);
     gemm_units(p->gemm, &p->down, &p->along);
   }
+  if (still && p->packed) p->kept = line_from(arena_alloc(a, (size_t)p->batch * p->packed + CACHE_LINE));
   int64_t cost = cost_of(size);
   int count = pieces_for(cost, size->batch * p->down * p->along);
   int64_t most = least(count, MOST_BLOCKS);
@@ -185,7 +196,8 @@ static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *
                               .state = p,
                               .nstages = size->stored || p->shared ? 2 : 1,
                               .count = {p->shared ? p->pieces.count[0] : pieces, pieces},
-                              .cost = cost};
+                              .cost = cost,
+                              .enter = p->kept ? pack_kept : NULL};
   p->counts[0] = size->batch * size->m * size->k, p->counts[1] = size->batch * size->k * size->n;
   for (int i = 0; i < 2 && size->stored; i++)
     p->wide[i] = arena_new_array(a, (size_t)p->counts[i] + 1, float);
@@ -351,11 +363,11 @@ bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, 
                      struct diags *d) {
   struct product size = product_of(step->node);
   struct unit_pieces *p = NULL;
-  if (size.bf16 && !cpu->portable && cpu_matmul_amx(a, &size, cost_of(&size), step_is_still(step, 1), c))
-    return true;
+  bool still = step_is_still(step, 1);
+  if (size.bf16 && !cpu->portable && cpu_matmul_amx(a, &size, cost_of(&size), still, c)) return true;
   bool good = !size.bf16 || cpu->portable || create_unit_pieces(&size, &p);
   if (good && !p) {
-    prepare_own(cpu, a, &size, c);
+    prepare_own(cpu, a, &size, still, c);
     return true;
   }
   c->kind = COMMAND_PIECES;

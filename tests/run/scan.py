@@ -379,6 +379,33 @@ def compare_narrow():
     print(f"{case.name}: as JAX")
 
 
+def compare_wide():
+    """Weights that are large enough to be packed before the first turn, and rows that tiles do not fill."""
+    rows, units = 45, 40
+    x, y = numbers.normal(size=(2 * rows, LENGTH, 24)).astype(np.float32), numbers.normal(size=(2 * rows, units)).astype(np.float32)
+    for name, value in ("x", x), ("y", y), ("n", np.zeros(2 * rows, np.int32)):
+        np.save(f"{name}.npy", value)
+    with open("m.dsl", "w") as f:
+        f.write(f"use nn\nmodel m {{\n  input x : f32[B, {LENGTH}, 24]\n  input y : f32[B, {units}]\n  input n : i32[B]\n"
+                f"  h = nn.lstm(x, {units}, reverse = true)\n  seen = sum(cast(n, f32))\n"
+                "  train mean(square(h - y)) + seen with sgd(0.5)\n  predict p = h\n}\n")
+    bits = set()
+    for options in ["--threads", "1"], ["--threads", "2"], ["--backend", "interp"]:
+        have = trained(["--devices", "cpu:0", *options], rows)
+        check(have is not None, f"a wide lstm with {' '.join(options)}")
+        if have is None:
+            return
+        bits.add(hashlib.sha256(b"".join(have[0][k].tobytes() for k in sorted(have[0])) + have[1].tobytes()).hexdigest())
+    check(len(bits) == 1, "a wide lstm: threads or the interpreter have other bits")
+    kernel, bias = (have[0][k].astype(np.float64) for k in ("h.kernel", "h.bias"))
+    h = c = np.zeros((2 * rows, units))
+    for t in reversed(range(LENGTH)):
+        i, f, g, o = np.split(np.concatenate([x[:, t], h], axis=1) @ kernel + bias, 4, axis=1)
+        c = np.tanh(g) / (1 + np.exp(-i)) + c / (1 + np.exp(-f - 1))
+        h = np.tanh(c) / (1 + np.exp(-o))
+    check(distance(have[1], h) <= 1e-5, f"a wide lstm: off by {distance(have[1], h):.2g}")
+
+
 def refused():
     """A step that needs the rows of all towers."""
     text = CASES[0].text.replace("h = tanh(", "h = h - broadcast(mean(h, axis = 0), [B, 3]) + tanh(")
@@ -395,5 +422,6 @@ for case in CASES:
         compare(case)
 compare_narrow()
 if not SIMULATED:
+    compare_wide()
     refused()
 finish()

@@ -62,7 +62,7 @@ static void check_packed(const struct gemm *g, const struct operands *o, const c
 }
 
 static void *multiply(const struct operands *o) {
-  const struct gemm *g = gemm_create(jit, arena, &o->size, NULL);
+  const struct gemm *g = gemm_create(jit, arena, &o->size, NULL, false);
   struct gemm_block all = {0};
   void *c = arena_alloc(arena, (size_t)(o->size.m * o->size.n * dtype_size(o->size.dtype)));
   assert_true(cpu_jit_finish(jit, &diags));
