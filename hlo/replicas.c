@@ -9,6 +9,7 @@
  * constants. What is mirrored is the same on all devices, whoever's node it is. */
 #include "hlo/emit.h"
 #include "ir/ops/op_id.h"
+#include "ir/ops/spread.h"
 
 #include "ir/graph/build.h"
 
@@ -32,9 +33,7 @@ static void differ(struct pairing *p, const struct node *n, const char *what) {
 static bool is_gathering(const struct node *n) { return n->op == OP_all_reduce || n->op == OP_all_gather; }
 
 /* Where the devices' attributes may differ by a number that grows evenly. */
-static bool counts(const struct node *n) {
-  return n->op == OP_split || n->op == OP_iota || n->op == OP_random_uniform || n->op == OP_random_normal;
-}
+static bool counts(const struct node *n) { return n->op == OP_split || node_is_counted(n); }
 
 static struct node **place_of(const struct pairing *p, int device, const struct node *n) {
   return &p->r->others[(size_t)(device - 1) * p->g->count + n->id];

@@ -9,6 +9,7 @@
 #include "ir/graph/differentiate.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op_id.h"
+#include "ir/ops/spread.h"
 #include "passes/rebuild.h"
 #include "passes/strategy/strategy.h"
 
@@ -18,7 +19,7 @@ static uint8_t *find_sums(struct arena *a, const struct graph *g) {
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     if (type_is_symbolic(&n->type) || n->op == OP_batch_size) continue;
-    bool adds = n->op == OP_reduce_sum || n->op == OP_matmul || n->op == OP_conv;
+    bool adds = node_spread(n, NULL) == SPREAD_SUM;
     bool linear =
         n->op == OP_add || n->op == OP_sub || n->op == OP_neg || n->op == OP_mul || n->op == OP_reshape;
     for (int k = 0; k < n->ninputs; k++) {

@@ -245,7 +245,7 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   const struct op_info *op = op_of(n);
   if (op->dtypes == DTYPE_CUSTOM || n->ninputs == 0) return true;
   enum dtype d = n->inputs[0]->type.dtype;
-  bool taken = (d == DT_BF16 && (n->op == OP_matmul || n->op == OP_conv)) || n->op == OP_reshape;
+  bool taken = (op->traits & OP_TAKES_NARROW) || (d == DT_BF16 && (op->traits & OP_TAKES_BF16));
   if (dtype_is_narrow(d) && !taken) {
     *why = arena_printf(g->arena, "%s does not compute with %s: cast it to f32", op->name, dtype_name(d));
     return false;

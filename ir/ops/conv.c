@@ -461,6 +461,7 @@ void conv_mend_gaps(const struct node *n, void *const *args, int64_t first, int6
 const struct op_info op_conv = {.name = "conv",
                                 .kind = KIND_LEAF,
                                 .dtypes = DTYPE_NUMBER,
+                                .traits = OP_TAKES_BF16,
                                 .min_inputs = 2,
                                 .max_inputs = 2,
                                 .optional_attrs = ATTR_BIT(strides) | ATTR_BIT(padding_low) |

@@ -196,6 +196,7 @@ static void matmul_eval(const struct node *n, const struct tensor *in, struct te
 const struct op_info op_matmul = {.name = "matmul",
                                   .kind = KIND_LEAF,
                                   .dtypes = DTYPE_NUMBER,
+                                  .traits = OP_TAKES_BF16,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
                                   .optional_attrs =

@@ -38,8 +38,8 @@ static struct node *reshape_fold(struct graph *g, const struct node *n) {
 static void reshape_grad(struct grad *c, const struct node *n, struct node *dy) {
   grad_add(c, n, 0, build_reshape(c->g, dy, &n->inputs[0]->type));
 }
-MOVE(reshape, OP_TYPED, .infer = reshape_infer, .fold = reshape_fold, .grad = reshape_grad, .linear = 1,
-     .view = view_of_all)
+MOVE(reshape, OP_TYPED | OP_TAKES_NARROW, .infer = reshape_infer, .fold = reshape_fold, .grad = reshape_grad,
+     .linear = 1, .view = view_of_all)
 
 /* ---- transpose: output axis i is input axis perm[i] ---- */
 

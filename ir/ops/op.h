@@ -57,10 +57,11 @@ enum {
   OP_FUNCTION = 1 << 5, /* in the language by its name: operands, then attributes, which are axes and flags */
   OP_MOVES = 1 << 6,    /* each element of the result is one of an operand's, as it is */
   OP_EXTERNAL = 1 << 7, /* its value comes from outside of the graph */
-  OP_PER_TOWER = 1 << 8,   /* another value where the rows are those of one tower alone */
-  OP_SOURCE_ONLY = 1 << 9, /* passes expand it: there is none after the stage source */
-  OP_ADDS_UP = 1 << 10,    /* elements of one operand are added up: the language has bytes do so as i64 */
-  /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
+  OP_PER_TOWER = 1 << 8,     /* another value where the rows are those of one tower alone */
+  OP_SOURCE_ONLY = 1 << 9,   /* passes expand it: there is none after the stage source */
+  OP_ADDS_UP = 1 << 10,      /* elements of one operand are added up: the language has bytes do so as i64 */
+  OP_TAKES_BF16 = 1 << 11,   /* beside the types of its rule operands of bf16 */
+  OP_TAKES_NARROW = 1 << 12, /* operands of all types of 16 bits */
 };
 
 #define ATTR_BIT(name) (UINT64_C(1) << ATTR_##name)
@@ -76,7 +77,9 @@ struct op_info {
   enum stage since; /* passes make it: there is none before this stage */
   uint64_t attrs;   /* ATTR_BIT of each enum attr_key that must be there */
   uint64_t optional_attrs;
-  uint32_t linear; /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
+  /* bit i: linear in input i when all other inputs are mirrored, f(a + b, ...) = f(a, ...) + f(b, ...), so that a
+   * partial(sum) may pass; ask node_linear */
+  uint32_t linear;
   enum dtype
       narrow; /* of 16 bits: it gives the f32 that are next to values of this type; DT_F32: it does not */
   bool linear_jointly;  /* linear in all inputs together: add, sub, concat */

@@ -21,6 +21,7 @@
 
 #include "ir/graph/tower_order.h"
 #include "ir/ops/op_id.h"
+#include "ir/ops/spread.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -29,10 +30,7 @@
 enum { MAX_COPIES = 6, MAX_CLOSURE = 32, SUMS_TRIED = 8, GROUPS_TRIED = 8, LARGE_VALUE = 1 << 16 };
 #define LAST UINT32_MAX
 
-static bool is_source(const struct node *n) {
-  return n->op == OP_iota || n->op == OP_random_uniform || n->op == OP_random_normal ||
-         n->op == OP_batch_size;
-}
+static bool is_source(const struct node *n) { return node_is_counted(n) || n->op == OP_batch_size; }
 
 static bool is_index(const struct node *n) { return n->op == OP_iota || n->op == OP_batch_size; }
 
