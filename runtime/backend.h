@@ -19,8 +19,9 @@
 
 #include <stdatomic.h>
 
-/* What is read later: bytes of each, at most, and how many may be on their way. */
-enum { DEFERRED_BYTES = 8, DEFERRED_READS = 64 };
+/* What is read later: bytes of each, at most, and how many of a device may be on their way, whoever reads them; the
+ * number of one that cannot be. */
+enum { DEFERRED_BYTES = 8, DEFERRED_READS = 64, DEFERRED_NONE = DEFERRED_READS };
 
 /* A library call, an interpreted kernel, or work given to a device: the operands in the plan's order, and what
  * the backend stored. Operands may be elsewhere in a later run: their addresses are to be read in each call. */
@@ -125,7 +126,8 @@ struct backend {
   void *(*pinned_alloc)(void *self, size_t bytes);
   void (*pinned_free)(void *self, void *data);
   /* (optional) A copy to the host in two parts, so that the host need not wait for it: `post` is its place among
-   * the runs and copies, and collect gives the bytes, once they have come, for the number that post gave. */
+   * the runs and copies, and collect gives the bytes, once they have come, for the number that post gave. That is
+   * DEFERRED_NONE, and nothing is on its way, while DEFERRED_READS have not been collected. */
   bool (*post)(void *self, int device, const void *from, size_t bytes, unsigned *number);
   bool (*collect)(void *self, int device, unsigned number, void *to, size_t bytes);
   /* (optional) Code for `count` distinct kernels, those of this backend's devices. Kernels of earlier calls are

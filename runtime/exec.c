@@ -323,12 +323,12 @@ bool exec_post(struct exec *e, int output, struct deferred_read *r) {
   int device = at ? e->plan->buffers[at->buffer].device : 0;
   const struct opened *o = e->engines->devices[device];
   *r = (struct deferred_read){.device = device, .bytes = (size_t)type_bytes(&v->type)};
-  if (!at || !o->backend->post || e->deferred_reads == DEFERRED_READS / 4)
-    return exec_read(e, output, r->value);
+  if (!at || !o->backend->post) return exec_read(e, output, r->value);
+  if (*e->engines->lost || !o->backend->post(o->self, device, operand_address(e, at), r->bytes, &r->number))
+    return false;
+  if (r->number == DEFERRED_NONE) return exec_read(e, output, r->value);
   r->on = o;
-  e->deferred_reads++;
-  return !*e->engines->lost &&
-         o->backend->post(o->self, device, operand_address(e, at), r->bytes, &r->number);
+  return true;
 }
 
 bool exec_collect(struct exec *e, const struct deferred_read *r, void *data) {
@@ -336,6 +336,5 @@ bool exec_collect(struct exec *e, const struct deferred_read *r, void *data) {
     memcpy(data, r->value, r->bytes);
     return true;
   }
-  e->deferred_reads--;
   return !*e->engines->lost && r->on->backend->collect(r->on->self, r->device, r->number, data, r->bytes);
 }

@@ -94,12 +94,11 @@ struct exec {
   /* Backends whose work runs behind the host. */
   const struct opened **async;
   int nasync;
-  bool mixed;         /* devices of another backend have work as well */
-  bool host_values;   /* values lie in memory of the host as well: a run ends when all devices are done */
-  unsigned runs;      /* since pointers were computed */
-  int deferred_reads; /* on their way */
-  bool unrecordable;  /* the backend cannot keep a recording of this plan, or is not to: it has collectives */
-  void *recording;    /* of a whole run */
+  bool mixed;        /* devices of another backend have work as well */
+  bool host_values;  /* values lie in memory of the host as well: a run ends when all devices are done */
+  unsigned runs;     /* since pointers were computed */
+  bool unrecordable; /* the backend cannot keep a recording of this plan, or is not to: it has collectives */
+  void *recording;   /* of a whole run */
 };
 
 /* Computes where every buffer is, then what every command works on. False after an error in `d`. */

@@ -54,11 +54,11 @@ struct cuda_pieces {
   CUevent filled[2], emptied[2];
 };
 
-/* What is read later, in turns. */
+/* What is read later. */
 struct cuda_deferred {
   char (*pinned)[DEFERRED_BYTES]; /* DEFERRED_READS of them; made on need, as the events are */
   CUevent arrived[DEFERRED_READS];
-  unsigned next;
+  bool taken[DEFERRED_READS]; /* not collected yet */
 };
 
 /* Memory of a device for one step at a time. */

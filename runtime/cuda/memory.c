@@ -384,8 +384,10 @@ bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned 
   struct cuda_engine *e = self;
   struct cuda_device *dev = &e->devices[device];
   struct cuda_deferred *deferred = &dev->deferred;
-  unsigned i = deferred->next++ % DEFERRED_READS;
+  unsigned i = 0;
+  while (i < DEFERRED_READS && deferred->taken[i]) i++;
   *number = i;
+  if (i == DEFERRED_NONE) return true;
   cuda_come_in();
   if (!come_after(e, device, device) || !cuda_use(e, device)) return false;
   if (!deferred->pinned && !CUDA(e, device, cuMemHostAlloc, (void **)&deferred->pinned,
@@ -394,13 +396,15 @@ bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned 
   if (!deferred->arrived[i] && !cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &deferred->arrived[i]))
     return false;
   dev->loose = true; /* what is given to other devices next may overwrite it */
+  deferred->taken[i] = true;
   return move(e, device, dev->stream, deferred->pinned[i], from, bytes) &&
          CUDA(e, device, cuEventRecord, deferred->arrived[i], dev->stream);
 }
 
 bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes) {
   struct cuda_engine *e = self;
-  const struct cuda_deferred *deferred = &e->devices[device].deferred;
+  struct cuda_deferred *deferred = &e->devices[device].deferred;
+  deferred->taken[number] = false;
   cuda_come_in();
   if (!cuda_use(e, device) || !cuda_await(e, device, deferred->arrived[number])) return false;
   memcpy(to, deferred->pinned[number], bytes);

@@ -194,10 +194,11 @@ bool pjrt_post(void *self, int device, const void *from, size_t bytes, unsigned 
   const struct pjrt_cell *c = from;
   unsigned i = 0;
   while (i < DEFERRED_READS && e->reads[i].taken) i++;
-  if (e->failed || i == DEFERRED_READS) return false;
+  *number = i;
+  if (e->failed) return false;
+  if (i == DEFERRED_NONE) return true;
   struct pjrt_read *r = &e->reads[i];
   *r = (struct pjrt_read){.taken = true};
-  *number = i;
   if (c->nparts == 1) return begin_read(e, device, c->parts[0], r->value, bytes, &r->event);
   return cell_read(e, c, r->value, bytes);
 }
