@@ -26,7 +26,7 @@ struct pipeline_options {
   const char *disable;     /* comma-separated passes to skip; required ones are refused */
   bool time_passes;
   bool roundtrip; /* print and read back after each pass: --stress=roundtrip */
-  void (*print)(void *user, const char *pass, const char *text); /* print_after, dump_dir and time_passes */
+  void (*print)(void *user, const char *pass, const char *text); /* print_after, dump_all and time_passes */
   void *user;
   bool no_origins;                 /* what is printed says nothing of lines */
   bool dump_all;                   /* call print with every pass's result, numbered in order */

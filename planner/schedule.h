@@ -7,7 +7,8 @@
  *   sync.c      where devices meet
  *   memory.c    buffers: how long each lives, and what shares its place
  *   arena.c     offsets in the arenas
- *   planner.c   the parts in order, and the plan itself */
+ *   planner.c   the parts in order, and the plan itself
+ * units.c calls parts.c before it makes units and messages.c behind that, memory.c calls arena.c. */
 #ifndef DGC_PLANNER_SCHEDULE_H
 #define DGC_PLANNER_SCHEDULE_H
 

@@ -103,7 +103,8 @@ static void run_lanes(struct exec *e, int worker) {
   for (struct lane *l = first; l < end; l++) l->next = l->commands;
   bool slowly = e->looks > 0;
   unsigned spins = 0;
-  uint64_t idle = 0, *waited = e->waited ? e->waited + worker * e->transport->size : NULL; /* since when */
+  uint64_t idle = 0; /* since when */
+  uint64_t *waited = e->waited ? e->waited + worker * e->transport->size : NULL;
   bool said = false;
   for (ptrdiff_t left = end - first; left > 0;) {
     bool moved = false;
