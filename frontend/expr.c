@@ -200,7 +200,7 @@ static struct value eval_binary(struct resolver *r, const struct expr *e, const 
 
 static struct value eval_conditional(struct resolver *r, const struct expr *e, const struct role *role) {
   bool b;
-  if (!eval_bool(r, e->condition, "a condition", &b)) return value_error();
+  if (!eval_bool(r, e->condition, &b)) return value_error();
   return eval(r, b ? e->lhs : e->rhs, role);
 }
 
@@ -256,11 +256,11 @@ bool eval_string(struct resolver *r, const struct expr *e, const char *what, con
   return false;
 }
 
-bool eval_bool(struct resolver *r, const struct expr *e, const char *what, bool *out) {
+bool eval_bool(struct resolver *r, const struct expr *e, bool *out) {
   struct value v = eval(r, e, NULL);
   if (v.kind == VALUE_BOOL) return *out = v.b, true;
   if (v.kind == VALUE_ERROR) return false;
-  report(r, e->loc, "%s must be true or false, not %s", what, value_describe(r->arena, &v));
+  report(r, e->loc, "a condition must be true or false, not %s", value_describe(r->arena, &v));
   if (v.kind == VALUE_TENSOR) {
     report_value(r, &v);
     report_help(r, "it is decided when the model is compiled; to choose by element use `select(c, a, b)`");

@@ -118,7 +118,6 @@ static bool run_link(struct resolver *r, struct chain *c, const struct function 
                      const struct expr *call, struct trained *t, bool *hands_on) {
   int before = r->diags->nerrors;
   build_here(r, c->s->loc);
-  r->g->at.loc = c->s->loc;
   r->update =
       (struct update){t->v, t->gradient, &c->variables, &c->gradients, t->when, t->step, r->update.patterns};
   const char *path = arena_printf(r->arena, "%s.%s", t->v->path, f->def->name);

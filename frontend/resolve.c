@@ -64,7 +64,7 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   r->frame = &frame;
   r->path = "";
   scope_push(r);
-  if (model_parameters(r, d, m) && apply_settings(r, d)) {
+  if (model_parameters(r, d) && apply_settings(r, d)) {
     scope_push(r);
     run_block(r, &d->body);
     if (kind == RUN_TRAIN && r->run.train_statements && !r->budget.stopped) finish_updates(r);

@@ -2,8 +2,9 @@
 /* The resolver: runs the model's text once per graph. Compile-time values are computed, tensor expressions
  * become nodes.
  *
- * A model is run three times, as training, evaluation and prediction; the first run that meets a variable
- * also builds its initial value in the init graph. Errors are kept once, however often their line is run. */
+ * A model is run up to three times, as training, evaluation and prediction, as far as it has them; the first run that
+ * meets a variable also builds its initial value in the init graph. Errors are kept once, however often their line is
+ * run. */
 #ifndef DGC_FRONTEND_RESOLVE_H
 #define DGC_FRONTEND_RESOLVE_H
 
@@ -55,7 +56,7 @@ struct value eval(struct resolver *r, const struct expr *e, const struct role *r
  * messages. */
 bool eval_int(struct resolver *r, const struct expr *e, const char *what, int64_t *out);
 bool eval_string(struct resolver *r, const struct expr *e, const char *what, const char **out);
-bool eval_bool(struct resolver *r, const struct expr *e, const char *what, bool *out);
+bool eval_bool(struct resolver *r, const struct expr *e, bool *out);
 /* The path of what stands at `role` in the binding being evaluated. */
 const char *role_path(struct resolver *r, const struct role *role);
 bool spend(struct resolver *r, struct loc loc);
@@ -275,7 +276,7 @@ struct module *load_modules(struct resolver *r, const struct source *source, con
 const char *resolve_path(struct resolver *r, const struct source *from, const char *path);
 
 /* sets.c */
-bool model_parameters(struct resolver *r, const struct def *d, struct module *m);
+bool model_parameters(struct resolver *r, const struct def *d);
 /* unused.c */
 void warn_unused(struct resolver *r, const struct file *file);
 

@@ -110,8 +110,7 @@ static bool check_type(struct resolver *r, const struct param *p, struct value *
 }
 
 /* Binds the parameters in the frame of the model; a default sees the values of the parameters before it. */
-bool model_parameters(struct resolver *r, const struct def *d, struct module *m) {
-  (void)m;
+bool model_parameters(struct resolver *r, const struct def *d) {
   int n = d->params.count, i = 0;
   bool ok = true;
   struct value *values = arena_new_array(r->arena, (size_t)n, struct value);

@@ -108,7 +108,7 @@ static void run_for(struct resolver *r, const struct stmt *s) {
 
 static void run_if(struct resolver *r, const struct stmt *s) {
   bool b;
-  if (!eval_bool(r, s->value, "a condition", &b)) return;
+  if (!eval_bool(r, s->value, &b)) return;
   struct frame *f = r->frame;
   uint64_t block = f->block;
   f->block = ++r->serial;

@@ -109,7 +109,6 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
     struct variable *v = on.variables[i];
     if (over.kind != VALUE_NONE && v->chosen != r->run.train_statements) continue;
     build_here(r, s->loc);
-    r->g->at.loc = s->loc;
     struct node *gradient = build_gradient(r->g, loss, v->node);
     if (gradient) trained[count++] = (struct trained){.v = v, .gradient = gradient};
   }

@@ -19,10 +19,10 @@ struct job {
   bool hosts; /* they are named */
 };
 
-static bool wrong(struct diags *d, struct loc loc, const char *what, const char *part) {
-  diag_error(d, loc, "cluster: %s: '%s'", what, part);
+static bool wrong(struct diags *d, const char *what, const char *part) {
+  diag_error(d, LOC_NONE, "cluster: %s: '%s'", what, part);
   diag_help(
-      d, loc,
+      d, LOC_NONE,
       "write jobs with their hosts, as worker=host:2222,other:2222;ps=host:2223, or how many tasks they "
       "have, as worker=2;ps=1");
   return false;
@@ -42,27 +42,27 @@ static bool is_host(const char *text, size_t len) {
 }
 
 /* "worker=2" or "worker=host:port,host:port" */
-static bool parse_job(struct arena *a, const char *text, struct job *out, struct diags *d, struct loc loc) {
+static bool parse_job(struct arena *a, const char *text, struct job *out, struct diags *d) {
   static const char *const jobs[] = {"chief", "worker", "ps"};
   const char *equals = strchr(text, '=');
-  if (!equals) return wrong(d, loc, "a job needs tasks", text);
+  if (!equals) return wrong(d, "a job needs tasks", text);
   const char *name = arena_strndup(a, text, (size_t)(equals - text)), *tasks = equals + 1;
   *out = (struct job){0};
   for (int i = 0; i < 3; i++)
     if (strcmp(name, jobs[i]) == 0) out->name = jobs[i];
-  if (!out->name) return wrong(d, loc, "the jobs of training are chief, worker and ps, not", name);
-  if (!*tasks) return wrong(d, loc, "a job needs tasks", text);
+  if (!out->name) return wrong(d, "the jobs of training are chief, worker and ps, not", name);
+  if (!*tasks) return wrong(d, "a job needs tasks", text);
   if (strspn(tasks, "0123456789") == strlen(tasks)) {
     out->tasks = strlen(tasks) > 5 ? MAX_TASKS + 1 : (int)strtol(tasks, NULL, 10);
-    if (out->tasks < 1 || out->tasks > MAX_TASKS) return wrong(d, loc, "a job has 1 to 16384 tasks", text);
+    if (out->tasks < 1 || out->tasks > MAX_TASKS) return wrong(d, "a job has 1 to 16384 tasks", text);
   } else {
     out->hosts = true;
     for (const char *p = tasks;; p++) {
       size_t len = strcspn(p, ",");
-      if (len == 0) return wrong(d, loc, "a host is missing", text);
+      if (len == 0) return wrong(d, "a host is missing", text);
       if (memchr(p, '=', len))
-        return wrong(d, loc, "jobs stand apart by `;`, not by `,`", arena_strndup(a, p, len));
-      if (!is_host(p, len)) return wrong(d, loc, "no host, and no host:port", arena_strndup(a, p, len));
+        return wrong(d, "jobs stand apart by `;`, not by `,`", arena_strndup(a, p, len));
+      if (!is_host(p, len)) return wrong(d, "no host, and no host:port", arena_strndup(a, p, len));
       out->tasks++;
       p += len;
       if (!*p) break;
@@ -78,15 +78,14 @@ static bool names_jobs(const struct target *t) {
   return false;
 }
 
-static bool check_members(const struct target *t, const struct job *jobs, int njobs, struct diags *d,
-                          struct loc loc) {
+static bool check_members(const struct target *t, const struct job *jobs, int njobs, struct diags *d) {
   for (int i = 0; i < t->ndevices; i++) {
     const struct device_name *n = &t->devices[i].name;
     bool member = false;
     for (int k = 0; k < njobs; k++)
       member |= n->job && strcmp(n->job, jobs[k].name) == 0 && n->task >= 0 && n->task < jobs[k].tasks;
     if (member) continue;
-    diag_error(d, loc, "%s is no device of the cluster's tasks", t->devices[i].text);
+    diag_error(d, LOC_NONE, "%s is no device of the cluster's tasks", t->devices[i].text);
     return false;
   }
   return true;
@@ -102,14 +101,14 @@ static void list_devices(struct str *s, const struct job *job, const struct targ
 }
 
 /* At most three jobs; how many, 0 after an error. */
-static int parse_jobs(struct arena *a, const char *spec, struct job *jobs, struct diags *d, struct loc loc) {
+static int parse_jobs(struct arena *a, const char *spec, struct job *jobs, struct diags *d) {
   int njobs = 0;
   for (const char *p = spec;; p++) {
     size_t len = strcspn(p, ";");
     struct job job;
-    if (!parse_job(a, arena_strndup(a, p, len), &job, d, loc)) return 0;
+    if (!parse_job(a, arena_strndup(a, p, len), &job, d)) return 0;
     for (int i = 0; i < njobs; i++)
-      if (strcmp(jobs[i].name, job.name) == 0) return wrong(d, loc, "a job is given twice", job.name), 0;
+      if (strcmp(jobs[i].name, job.name) == 0) return wrong(d, "a job is given twice", job.name), 0;
     jobs[njobs++] = job;
     p += len;
     if (!*p) return njobs;
@@ -120,7 +119,7 @@ const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d)
   struct job jobs[3];
   struct str numbers = str_make(a);
   bool hosts = false;
-  int njobs = parse_jobs(a, spec, jobs, d, LOC_NONE);
+  int njobs = parse_jobs(a, spec, jobs, d);
   for (int i = 0; i < njobs; i++) {
     hosts |= jobs[i].hosts;
     str_printf(&numbers, "%s%s=%d", i ? ";" : "", jobs[i].name, jobs[i].tasks);
@@ -164,15 +163,15 @@ const int *cluster_hosts(struct arena *a, const char *spec, const struct target 
 }
 
 bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
-                   struct diags *d, struct loc loc) {
+                   struct diags *d) {
   struct job jobs[3];
   struct target each;
-  int njobs = parse_jobs(a, spec, jobs, d, loc);
+  int njobs = parse_jobs(a, spec, jobs, d);
   if (!njobs) return false;
-  if (!target_parse(a, devices ? devices : "cpu:0", &each, d, loc)) return false;
+  if (!target_parse(a, devices ? devices : "cpu:0", &each, d, LOC_NONE)) return false;
   if (names_jobs(&each)) {
     *out = each;
-    return check_members(out, jobs, njobs, d, loc);
+    return check_members(out, jobs, njobs, d);
   }
   struct str list = str_make(a);
   /* The chief's devices first, the workers' next: towers begin there. */
@@ -180,7 +179,7 @@ bool cluster_parse(struct arena *a, const char *spec, const char *devices, struc
   for (int k = 0; k < 3; k++)
     for (int i = 0; i < njobs; i++)
       if (strcmp(jobs[i].name, order[k]) == 0) list_devices(&list, &jobs[i], &each);
-  return target_parse(a, list.data, out, d, loc);
+  return target_parse(a, list.data, out, d, LOC_NONE);
 }
 
 /* ---- numbers of tasks ---- */

@@ -69,7 +69,7 @@ struct target target_copy(struct arena *a, const struct target *t);
  * worker has the devices of the list (NULL: cpu:0), each parameter server its /cpu:0; a list that names jobs is taken
  * as it is. An error in `d` and false if the specification is malformed. */
 bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
-                   struct diags *d, struct loc loc);
+                   struct diags *d);
 /* The same cluster by the numbers of its tasks, "worker=2;ps=1", if the specification names hosts; NULL if it names
  * none, or is malformed (an error in `d`). */
 const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d);

@@ -14,7 +14,6 @@ enum { MAX_BY_SIZE = 768 };
 struct arena_buffers {
   struct plan_buffer **buffers;
   int count;
-  int64_t *offsets; /* one result */
 };
 
 /* Large ones first. */

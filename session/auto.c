@@ -83,7 +83,7 @@ static const struct plan *plan_with(const struct contest *all_of, const char *st
   bool several = g && target_processes(&g->config.target, of) > 1;
   const struct plan *p = g ? plan_build(s->call, g, why) : NULL;
   const struct plan *timed = p && several ? plan_build_processes(s->call, g, why) : p;
-  if (timed) *seconds = plan_predict(s->call, timed, &all_of->speeds, NULL);
+  if (timed) *seconds = plan_predict(s->call, timed, &all_of->speeds);
   return timed ? p : NULL;
 }
 

@@ -222,7 +222,7 @@ static enum dgc_status find_process(struct dgc_session *s, int *process) {
   if (s->transport)
     *process = s->transport->rank;
   else if (!session_cluster(s, &c) && c.spec && c.task &&
-           cluster_parse(s->call, c.spec, s->options.devices, &t, &s->diags, LOC_NONE) &&
+           cluster_parse(s->call, c.spec, s->options.devices, &t, &s->diags) &&
            !session_task(s, &c, &t, &task) && task >= 0)
     *process = task;
   diags_init(&s->diags, s->call);

@@ -292,10 +292,10 @@ static enum dgc_status find_specs(struct dgc_session *s, enum data_use use, bool
   return status ? status : find_files(s, use, optional, *specs, count);
 }
 
-enum dgc_status session_has_data(struct dgc_session *s, enum data_use use, bool *there) {
+enum dgc_status session_has_test_data(struct dgc_session *s, bool *there) {
   struct data_spec *specs;
   int count = 0;
-  enum dgc_status status = find_specs(s, use, true, &specs, &count);
+  enum dgc_status status = find_specs(s, DATA_EVAL, true, &specs, &count);
   *there = count > 0;
   return status;
 }

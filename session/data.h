@@ -13,8 +13,8 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
 /* The same for who checks it and reads no rows: they stay in the files. */
 enum dgc_status session_data_in_files(struct dgc_session *s, enum data_use use, bool optional,
                                       struct dataset **out);
-/* Whether anything says where the data lies. Nothing is opened. */
-enum dgc_status session_has_data(struct dgc_session *s, enum data_use use, bool *there);
+/* Whether anything says where the data for evaluation lies. Nothing is opened. */
+enum dgc_status session_has_test_data(struct dgc_session *s, bool *there);
 /* Of what is trained and evaluated on: a warning where both have some rows. NULL: nothing is evaluated on; that the
  * model's own test data is not, if it trains on other files than its own. */
 void session_say_tested(struct dgc_session *s, const struct dataset *trained, const struct dataset *test);

@@ -20,7 +20,7 @@ enum dgc_status session_test_data(struct dgc_session *s, bool often, struct data
 
 enum dgc_status session_agree_to_train(struct dgc_session *s, const struct dataset *data) {
   bool tested;
-  enum dgc_status status = session_has_data(s, DATA_EVAL, &tested);
+  enum dgc_status status = session_has_test_data(s, &tested);
   return status ? status : agree_on_training(s, data, tested);
 }
 
@@ -124,7 +124,7 @@ enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **me
 }
 
 static enum dgc_status find_data(struct dgc_session *s, bool *there) {
-  return entry_there(s, ENTRY_EVAL) ? session_has_data(s, DATA_EVAL, there) : DGC_OK;
+  return entry_there(s, ENTRY_EVAL) ? session_has_test_data(s, there) : DGC_OK;
 }
 
 static enum dgc_status find_data_call(struct dgc_session *s, bool *there) { CALL(s, find_data(s, there)); }

@@ -30,14 +30,14 @@ static bool is_alias(const struct node *copy) { return node_int_or(copy, ATTR_al
 static int64_t moved(const struct node *copy) { return is_alias(copy) ? 0 : type_bytes(&copy->type); }
 
 /* A line with a node's type and place. */
-static struct fact *tell_node(const struct explanation *e, struct fact *in, const char *key, const char *lead,
+static struct fact *tell_node(const struct explanation *e, struct fact *in, const char *lead,
                               const struct node *n) {
   struct str s = str_make(e->arena);
   str_printf(&s, "%s%s : %s", lead, n->name, type_text(e->arena, &n->type));
   if (n->tower >= 0) str_printf(&s, " tower %d", n->tower);
   str_printf(&s, " on %s", device_text(e, n));
   if (n->op == OP_copy) str_printf(&s, ", %lld bytes%s", (long long)moved(n), is_alias(n) ? " (alias)" : "");
-  struct fact *f = fact_object(e->arena, in, key, s.data);
+  struct fact *f = fact_object(e->arena, in, NULL, s.data);
   fact_text(e->arena, f, "name", n->name);
   fact_text(e->arena, f, "op", op_of(n)->name);
   fact_text(e->arena, f, "device", device_text(e, n));
@@ -232,11 +232,11 @@ static void tell_copies(const struct explanation *e, struct fact *root, const st
   for (uint32_t i = e->users.first[n->id]; i < e->users.first[n->id + 1]; i++) {
     const struct node *c = e->users.users[i];
     if (c->op != OP_copy) continue;
-    struct fact *f = tell_node(e, all, NULL, "", c);
+    struct fact *f = tell_node(e, all, "", c);
     fact_flag(e->arena, f, "alias", is_alias(c));
     struct fact *readers = fact_list(e->arena, f, "readers", "for");
     for (uint32_t k = e->users.first[c->id]; k < e->users.first[c->id + 1]; k++)
-      tell_node(e, readers, NULL, "", e->users.users[k]);
+      tell_node(e, readers, "", e->users.users[k]);
   }
 }
 
@@ -263,7 +263,7 @@ static bool is_sum(const struct node *n) {
 
 static void tell_tree(const struct explanation *e, struct fact *in, const struct node *x) {
   const struct node *n = behind(x);
-  struct fact *f = tell_node(e, in, NULL, "", n);
+  struct fact *f = tell_node(e, in, "", n);
   if (x->op == OP_copy) {
     fact_text(e->arena, f, "by", x->name);
     fact_number(e->arena, f, "moved", moved(x));
@@ -289,8 +289,8 @@ static void tell_variable(const struct explanation *e, struct fact *root, const 
   struct fact *updates = fact_list(e->arena, f, "updates", "updated by");
   for (uint32_t i = 0; i < e->g->count; i++) {
     const struct node *v = e->g->nodes[i];
-    if (v->op == OP_variable && strcmp(primary_of(v), primary) == 0) tell_node(e, copies, NULL, "", v);
-    if (v->op == OP_assign && v->inputs[0] == n) tell_node(e, updates, NULL, "", v);
+    if (v->op == OP_variable && strcmp(primary_of(v), primary) == 0) tell_node(e, copies, "", v);
+    if (v->op == OP_assign && v->inputs[0] == n) tell_node(e, updates, "", v);
   }
 }
 
@@ -321,10 +321,10 @@ static struct fact *tell(const struct explanation *e, const struct node *n) {
   if (n->op == OP_variable) tell_variable(e, root, n);
   tell_copies(e, root, n);
   struct fact *inputs = fact_list(a, root, "inputs", "reads");
-  for (int i = 0; i < n->ninputs; i++) tell_node(e, inputs, NULL, "<- ", n->inputs[i]);
+  for (int i = 0; i < n->ninputs; i++) tell_node(e, inputs, "<- ", n->inputs[i]);
   struct fact *users = fact_list(a, root, "users", "read by");
   for (uint32_t i = e->users.first[n->id]; i < e->users.first[n->id + 1]; i++)
-    tell_node(e, users, NULL, "-> ", e->users.users[i]);
+    tell_node(e, users, "-> ", e->users.users[i]);
   return root;
 }
 

@@ -23,8 +23,7 @@ static bool two_tasks(struct forecasting *f, struct target *out) {
   const struct target *t = &f->base.target;
   struct arena *a = f->s->call;
   int *of = arena_new_array(a, (size_t)t->ndevices, int);
-  if (target_processes(t, of) < 2)
-    return cluster_parse(a, "worker=2", f->s->options.devices, out, f->why, LOC_NONE);
+  if (target_processes(t, of) < 2) return cluster_parse(a, "worker=2", f->s->options.devices, out, f->why);
   struct target two = target_copy(a, t);
   two.ndevices = 0;
   for (int i = 0; i < t->ndevices; i++)

@@ -50,7 +50,7 @@ static enum dgc_status list_devices(struct dgc_session *s) {
   enum dgc_status status = session_cluster(s, &c);
   if (!status) status = session_name_devices(s);
   if (status) return status;
-  bool good = c.spec ? cluster_parse(s->arena, c.spec, o->devices, &t, &s->diags, LOC_NONE)
+  bool good = c.spec ? cluster_parse(s->arena, c.spec, o->devices, &t, &s->diags)
                      : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
   if (!good) return DGC_USAGE;
   int rank, processes = session_processes(s, &rank);

@@ -22,7 +22,7 @@ struct cli {
   char **argv;
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log, *log_dir, *receipt;
   const char *jobs, *seconds, *filter, *junit, *define;
-  bool json, help, verbose, quiet, resumes, overwrite, color, update, markdown, lists;
+  bool json, help, quiet, resumes, overwrite, color, update, markdown, lists;
   char *diagnostics; /* of all calls, as the members of a JSON array; NULL: there are none */
   bool told;         /* in JSON */
   char *message;     /* of the last call that failed; NULL: none did */

@@ -461,7 +461,7 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
 
 #define MAX_STACK_INPUTS 8
 
-static struct node *make(struct graph *g, const char *name, enum op_id op, int ninputs,
+struct node *build_named(struct graph *g, const char *name, unsigned op, int ninputs,
                          struct node *const *inputs, int nattrs, const struct attr *attrs,
                          const struct type *type) {
   struct node *few[MAX_STACK_INPUTS];
@@ -487,15 +487,9 @@ static struct node *make(struct graph *g, const char *name, enum op_id op, int n
   return construct(g, name, &n, type);
 }
 
-struct node *build_named(struct graph *g, const char *name, unsigned op, int ninputs,
-                         struct node *const *inputs, int nattrs, const struct attr *attrs,
-                         const struct type *type) {
-  return make(g, name, op, ninputs, inputs, nattrs, attrs, type);
-}
-
 struct node *build(struct graph *g, unsigned op, int ninputs, struct node *const *inputs, int nattrs,
                    const struct attr *attrs, const struct type *type) {
-  return make(g, scope_name(g, op_table[op]->name), op, ninputs, inputs, nattrs, attrs, type);
+  return build_named(g, scope_name(g, op_table[op]->name), op, ninputs, inputs, nattrs, attrs, type);
 }
 
 void build_at(struct graph *g, const struct node *n) {
@@ -525,10 +519,10 @@ struct node *build_like(struct graph *g, const struct node *n, struct node *cons
   build_at(g, n);
   bool typed = op_of(n)->traits & OP_TYPED;
   uint32_t before = g->count;
-  struct node *made = make(g, n->name, n->op, n->ninputs, inputs, n->nattrs, n->attrs,
-                           type    ? type
-                           : typed ? &n->type
-                                   : NULL);
+  struct node *made = build_named(g, n->name, n->op, n->ninputs, inputs, n->nattrs, n->attrs,
+                                  type    ? type
+                                  : typed ? &n->type
+                                          : NULL);
   build_takes_name(g, made, n, before);
   g->at = saved;
   return made;

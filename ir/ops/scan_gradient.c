@@ -99,7 +99,6 @@ struct back {
   struct node **stacks; /* nodes of the body that are stacked; */
   int nstacks;
   struct node **sums; /* and those that are added up as they come: carried from the input before to this */
-  struct node **sum_inputs;
   int nsums;
   uint8_t *noted;              /* by node of the body: what has been noted of it, */
   struct node **summed, **all; /* and its sum over all steps, and its values in them, once made */

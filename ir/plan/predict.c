@@ -12,7 +12,6 @@ struct walk {
   double *raised;        /* by signal, in the same way */
   double *joined;        /* by collective: when the last of its devices came */
   int *waiting;          /* by collective: how many have come */
-  struct link_load *loads;
 };
 
 double step_predict(const struct step *s, const struct speeds *m) {
@@ -27,11 +26,6 @@ static void send(struct walk *w, int device, const struct message *x) {
   w->sends[from] = later(w->sends[from], w->clock[device]) + takes;
   w->takes[to] = later(w->takes[to], w->clock[device]) + takes;
   w->arrives[x->number] = later(w->sends[from], w->takes[to]);
-  if (!w->loads) return;
-  w->loads[from].messages_sent++;
-  w->loads[from].bytes_sent += x->bytes;
-  w->loads[to].messages_received++;
-  w->loads[to].bytes_received += x->bytes;
 }
 
 /* When the device may go on to its next step, below 0: others have to come first. */
@@ -77,7 +71,7 @@ static int find_next(const struct walk *w, const bool *joined, double *begin) {
   return found;
 }
 
-double plan_predict(struct arena *a, const struct plan *p, const struct speeds *m, struct link_load *loads) {
+double plan_predict(struct arena *a, const struct plan *p, const struct speeds *m) {
   size_t devices = (size_t)p->ndevices, processes = (size_t)(p->nprocesses > 1 ? p->nprocesses : 1);
   struct walk w = {.p = p,
                    .m = m,
@@ -88,11 +82,9 @@ double plan_predict(struct arena *a, const struct plan *p, const struct speeds *
                    .arrives = arena_new_array(a, (size_t)p->nmessages, double),
                    .raised = arena_new_array(a, (size_t)p->nsignals, double),
                    .joined = arena_new_array(a, (size_t)p->ncollectives, double),
-                   .waiting = arena_new_array(a, (size_t)p->ncollectives, int),
-                   .loads = loads};
+                   .waiting = arena_new_array(a, (size_t)p->ncollectives, int)};
   bool *joined = arena_new_array(a, devices, bool);
   double begin = 0, end = 0;
-  for (size_t i = 0; loads && i < processes; i++) loads[i] = (struct link_load){0};
   for (int i = 0; i < p->nmessages; i++) w.arrives[i] = -1;
   for (int i = 0; i < p->nsignals; i++) w.raised[i] = -1;
   for (int d; (d = find_next(&w, joined, &begin)) >= 0;) {

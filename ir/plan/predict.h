@@ -9,13 +9,8 @@
 #include "ir/plan/plan.h"
 #include "ir/speeds.h"
 
-/* What goes through a task's link in a step. */
-struct link_load {
-  int64_t messages_sent, messages_received, bytes_sent, bytes_received;
-};
-
-/* Seconds of a step; of a plan for processes also what each of them sends and receives, if `loads` has room for it. */
-double plan_predict(struct arena *a, const struct plan *p, const struct speeds *m, struct link_load *loads);
+/* Seconds of a step. */
+double plan_predict(struct arena *a, const struct plan *p, const struct speeds *m);
 
 /* Seconds that the steps of a device take by themselves. */
 double step_predict(const struct step *s, const struct speeds *m);

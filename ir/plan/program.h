@@ -54,6 +54,11 @@ struct program program_alone(struct arena *a, const struct plan *p, const struct
 struct program program_of_two(struct arena *a, const struct graph *placed, const struct plan *p, int64_t rows,
                               const struct speeds *m);
 
+/* What goes through a task's link in a step. */
+struct link_load {
+  int64_t messages_sent, messages_received, bytes_sent, bytes_received;
+};
+
 struct forecast {
   double step, computing; /* seconds; computing: of a task, without what sums add */
   struct link_load most;  /* of any task, each number by itself */

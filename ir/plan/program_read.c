@@ -175,6 +175,6 @@ struct program program_of_two(struct arena *a, const struct graph *placed, const
 
 struct program program_alone(struct arena *a, const struct plan *p, const struct speeds *m) {
   struct reading r = {.arena = a, .events = arena_new_array(a, 1, struct task_event)};
-  compute(&r, plan_predict(a, p, m, NULL));
+  compute(&r, plan_predict(a, p, m));
   return program_of(&r);
 }

@@ -110,8 +110,7 @@ static void check(int workers, int towers, int rows, int staleness, int64_t min_
                               .asynchronous = true,
                               .staleness = staleness,
                               .min_part_bytes = min_part_bytes};
-  assert_true(
-      cluster_parse(a, arena_printf(a, "worker=%d;ps=2", workers), NULL, &g->config.target, &d, LOC_NONE));
+  assert_true(cluster_parse(a, arena_printf(a, "worker=%d;ps=2", workers), NULL, &g->config.target, &d));
   double x[MAX_ROWS], y[MAX_ROWS];
   for (int i = 0; i < rows; i++) {
     x[i] = 0.25 * (i % 5) - 0.5;

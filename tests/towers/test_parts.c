@@ -108,7 +108,7 @@ static struct graph *compile(struct parts *p, int cluster, const char *task, con
     write_job(&jobs, "ps", cluster, clusters[cluster].tasks, clusters[cluster].servers);
   }
   g->config.cluster = jobs.data;
-  if (!cluster_parse(s->arena, jobs.data, devices, &g->config.target, &s->diags, LOC_NONE)) fail();
+  if (!cluster_parse(s->arena, jobs.data, devices, &g->config.target, &s->diags)) fail();
   g = pipeline_run(s->arena, g, NULL, last, &o, &s->diags);
   if (!g) fail_msg("%s: %s", p->what, diags_text(&s->diags, false));
   return g;

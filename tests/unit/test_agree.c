@@ -61,7 +61,7 @@ static struct graph *read_source(struct arena *a, struct diags *d) {
   if (!g) return NULL;
   g->config.batch = 4;
   g->config.strategy = "multi_worker_mirrored";
-  return cluster_parse(a, "worker=2", NULL, &g->config.target, d, LOC_NONE) ? g : NULL;
+  return cluster_parse(a, "worker=2", NULL, &g->config.target, d) ? g : NULL;
 }
 
 static void plant(struct plan *p, const struct fault *f) {

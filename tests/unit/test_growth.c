@@ -191,7 +191,7 @@ static struct cluster_cost plan_cluster(const char *strategy, int tasks, int var
   g->config.batch = g->config.towers = tasks;
   g->config.strategy = strategy;
   const char *cluster = arena_printf(a, served ? "worker=%d;ps=2" : "worker=%d", tasks);
-  assert_true(cluster_parse(a, cluster, NULL, &g->config.target, &d, LOC_NONE));
+  assert_true(cluster_parse(a, cluster, NULL, &g->config.target, &d));
   g = pipeline_run(a, g, NULL, NULL, &(struct pipeline_options){0}, &d);
   size_t start = work_bytes();
   struct plan *p = g ? plan_build_processes(a, g, &d) : NULL;
@@ -241,7 +241,7 @@ static struct part_cost plan_part(int tasks, int task) {
   g->config.batch = tasks;
   g->config.task = arena_printf(a, "worker:%d", task);
   size_t start = work_bytes();
-  assert_true(cluster_parse(a, arena_printf(a, "worker=%d", tasks), NULL, &g->config.target, &d, LOC_NONE));
+  assert_true(cluster_parse(a, arena_printf(a, "worker=%d", tasks), NULL, &g->config.target, &d));
   g = pipeline_run(a, g, NULL, NULL, &(struct pipeline_options){0}, &d);
   struct plan *p = g ? plan_build_processes(a, g, &d) : NULL;
   if (!p || !p->part || !plan_verify(p, &d)) fail_msg("%s", diags_text(&d, false));

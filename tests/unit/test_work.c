@@ -65,7 +65,7 @@ static struct work plan_cluster(const char *strategy, const char *sums, int task
   if (sums) g->config.cross_device = sums;
   const char *cluster = arena_printf(a, served ? "worker=%d;ps=2" : "worker=%d", tasks);
   uint64_t start = blocks;
-  assert_true(cluster_parse(a, cluster, NULL, &g->config.target, &d, LOC_NONE));
+  assert_true(cluster_parse(a, cluster, NULL, &g->config.target, &d));
   g = pipeline_run(a, g, NULL, NULL, &(struct pipeline_options){.verify_each = true}, &d);
   w.blocks[PASSES] = (double)since(&start);
   struct plan *p = g ? plan_build_processes(a, g, &d) : NULL;
