@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recompute: activations that are not kept for the backward pass, but computed again by it. It has no row in passes.def:
- * session/memory_limit.c calls it, for --memory-limit, and says which.
+/* recompute: activations that are not kept for the backward pass, but computed again by it. It has no row in
+ * passes.def: session/memory_limit.c calls it, for --memory-limit, and says which.
  *
  * Requires: placed, with copies and collectives expanded. Guarantees: the same values. A node that is computed again is
  * the same op on the same operands, so it has the same bits, random numbers among them, which are counted, not drawn.

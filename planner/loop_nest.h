@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One kernel in the making: a nest of loops, the values in it, what they read and write. Of lower.c and its helpers: loop_nest.c, loop_order.c and intern.c. */
+/* One kernel in the making: a nest of loops, the values in it, what they read and write. Of lower.c, loop_nest.c,
+ * loop_order.c and intern.c. */
 #ifndef DGC_PLANNER_LOOP_NEST_H
 #define DGC_PLANNER_LOOP_NEST_H
 

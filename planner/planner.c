@@ -65,7 +65,7 @@ static void emit_loop(const struct schedule *s, const struct plan_unit *t, struc
   step->flops = flops_of(t->node);
   const struct device_plan *dp = &t->loop->body->devices[t->device];
   for (int i = 0; i < dp->nsteps; i++) step->traffic += dp->steps[i].traffic * t->loop->length;
-  struct plan *body = (struct plan *)(uintptr_t)t->loop->body;
+  struct plan *body = t->loop->body;
   body->nkernels = lower_kernels(s->lower, &body->kernels); /* their numbers are those of all of the plan */
 }
 
@@ -97,7 +97,7 @@ static void emit_all_reduce(const struct schedule *s, const struct plan_unit *t,
   operands[1] = operand_at(s, (struct ref){t->result, 0});
   step->operands = operands;
   step->noperands = 2;
-  step->collective = &s->plan->collectives[s->groups[t->collective].number];
+  step->collective = &s->plan->collectives[s->groups[t->group].number];
   step->bytes = type_bytes(&t->node->type);
   step->flops = type_count(&t->node->type) * (t->node->ninputs - 1) / t->node->ninputs;
   step->traffic = 2 * step->bytes;
@@ -120,7 +120,7 @@ static void emit_collective(const struct schedule *s, struct unit_group *m) {
 static void emit_collectives(const struct schedule *s) {
   s->plan->collectives = arena_new_array(s->arena, (size_t)s->ngroups, struct collective);
   for (int i = 0; i < s->norder; i++) {
-    int unit = s->order[i], which = s->units[unit].collective;
+    int unit = s->order[i], which = s->units[unit].group;
     if (which != NONE && s->groups[which].units[0] == unit) emit_collective(s, &s->groups[which]);
   }
 }

@@ -81,7 +81,7 @@ static bool comes_last(const struct schedule *s, const struct plan_unit *t) {
 /* GPUs copy beside their other work. What reads such a copy of a pack would make that work wait for it: it comes when
  * the next pack starts, or when only what needs other devices is left. */
 static bool is_held(const struct schedule *s, const struct plan_unit *t) {
-  if (pack_of(t) == NONE || t->collective != NONE || !on_gpu(s, t)) return false;
+  if (pack_of(t) == NONE || t->group != NONE || !on_gpu(s, t)) return false;
   for (int i = 0; i < t->nreads; i++) {
     int producer = t->reads[i].value == NONE ? NONE : s->values[t->reads[i].value].producer;
     const struct plan_unit *p = producer == NONE ? NULL : &s->units[producer];
@@ -126,7 +126,7 @@ static int64_t key_of(const struct list_scheduler *r, int unit, int64_t ready) {
   }
   if (is_held(s, t)) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
   if (pack_of(t) != NONE) return (int64_t)KEY_SINK << KEY_BITS | unit;
-  if (t->collective != NONE) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
+  if (t->group != NONE) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
   if (comes_last(s, t)) {
     int64_t kernel = t->launches && t->nlaunches
                          ? (int64_t)(t->launches[0].kernel->hash >> (64 - (KEY_BITS - UNIT_BITS)))
@@ -154,8 +154,8 @@ static bool all_ready(struct list_scheduler *r, struct unit_group *m) {
 static void offer(struct list_scheduler *r, int unit) {
   struct plan_unit *t = &r->s->units[unit];
   if (t->unmet > 0 || t->done) return;
-  if (t->collective != NONE) {
-    struct unit_group *m = &r->s->groups[t->collective];
+  if (t->group != NONE) {
+    struct unit_group *m = &r->s->groups[t->group];
     if (!all_ready(r, m)) return;
     unit = m->units[0];
     t = &r->s->units[unit];
@@ -227,12 +227,12 @@ static void run_unit(struct list_scheduler *r, int unit) {
 
 /* A unit, or all those of what devices do together, so that all of them meet in one order. How many. */
 static int run_chosen(struct list_scheduler *r, int unit) {
-  int collective = r->s->units[unit].collective;
-  if (collective == NONE) {
+  int group = r->s->units[unit].group;
+  if (group == NONE) {
     run_unit(r, unit);
     return 1;
   }
-  const struct unit_group *m = &r->s->groups[collective];
+  const struct unit_group *m = &r->s->groups[group];
   for (int i = 0; i < m->count; i++) run_unit(r, m->units[i]);
   return m->count;
 }
@@ -277,7 +277,7 @@ static void save_source(struct list_scheduler *r, int update) {
   int64_t bytes = s->values[s->units[update].variable].bytes;
   int unit = schedule_copy(s, s->units[update].node, from, s->units[update].device, bytes);
   struct plan_unit *u = &s->units[update];
-  *(struct ref *)u->reads = (struct ref){s->units[unit].result, 0};
+  *u->reads = (struct ref){s->units[unit].result, 0};
   for (int l = s->values[from.value].readers; l != NONE; l = s->links[l].next)
     if (s->links[l].unit == update) s->links[l].unit = unit; /* it reads the saved value instead */
   schedule_read(s, update, s->units[unit].result);

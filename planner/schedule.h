@@ -59,15 +59,15 @@ struct plan_unit {
   enum step_kind kind; /* of its steps */
   int device;
   const struct launch *launches;
-  int nlaunches;           /* also of a copy or leaf: 1; of an update made in place: 0 */
-  const struct ref *reads; /* by input of the node; value NONE: not read. A copy: its source */
+  int nlaunches;     /* also of a copy or leaf: 1; of an update made in place: 0 */
+  struct ref *reads; /* by input of the node; value NONE: not read. A copy: its source */
   int nreads;
   const struct plan_loop *loop; /* LOOP */
   int result, nresults;         /* values result .. result + nresults */
   int variable;                 /* an update: what it writes, else NONE */
   int unmet;                    /* values read that are not there yet */
   int blocked;                  /* readers of the variables it overwrites that have not run */
-  int collective;               /* ALL_REDUCE: its number, else NONE */
+  int group;                    /* ALL_REDUCE: its index in `groups`, else NONE */
   int message;                  /* of a unit that sends or receives: its number in the plan, else NONE */
   int sending;                  /* and its place among the sendings of the device that it is from */
   bool sink;                    /* nothing but variables comes of it */

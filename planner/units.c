@@ -40,7 +40,7 @@ static struct plan_unit *new_unit(struct schedule *s, const struct node *n, enum
                           .reads = reads,
                           .nreads = nreads,
                           .variable = NONE,
-                          .collective = NONE,
+                          .group = NONE,
                           .message = NONE};
   return t;
 }
@@ -86,7 +86,7 @@ static void produce(struct schedule *s, int unit, const struct node *n, int nres
 
 static void reads_input(struct schedule *s, int unit, int input) {
   struct plan_unit *t = &s->units[unit];
-  struct ref *reads = (struct ref *)t->reads;
+  struct ref *reads = t->reads;
   if (reads[input].value != NONE) return;
   reads[input] = s->refs[t->node->inputs[input]->id];
   schedule_read(s, unit, reads[input].value);
@@ -159,7 +159,7 @@ static int find_group(struct schedule *s, const struct node *n) {
 static void collective_unit(struct schedule *s, const struct node *n) {
   int unit = s->nunits, number = find_group(s, n);
   struct unit_group *m = &s->groups[number];
-  new_unit(s, n, STEP_ALL_REDUCE, n->ninputs)->collective = number;
+  new_unit(s, n, STEP_ALL_REDUCE, n->ninputs)->group = number;
   reads_input(s, unit, collective_rank(n));
   produce(s, unit, n, 1);
   if (m->count < n->ninputs) m->units[m->count++] = unit;
@@ -168,7 +168,7 @@ static void collective_unit(struct schedule *s, const struct node *n) {
 int schedule_copy(struct schedule *s, const struct node *node, struct ref from, int device, int64_t bytes) {
   int unit = s->nunits;
   struct plan_unit *t = new_unit(s, node, STEP_COPY, 1);
-  *(struct ref *)t->reads = from;
+  *t->reads = from;
   t->device = device;
   t->nresults = 1;
   t->result = new_value(s, node, REGION_ARENA, bytes);
@@ -184,7 +184,7 @@ static void update_unit(struct schedule *s, const struct node *n) {
   if (from.value == variable.value) return; /* keeps what it has */
   int unit = s->nunits;
   struct plan_unit *t = new_unit(s, n, STEP_COPY, 1);
-  *(struct ref *)t->reads = from;
+  *t->reads = from;
   t->variable = variable.value;
   t->sink = true;
   schedule_read(s, unit, from.value);
@@ -280,7 +280,7 @@ static void spread_inputs(struct schedule *s, const int *first) {
   int n = s->plan->nprocesses, nvalues = s->nvalues;
   int **given = arena_new_array(s->scratch, (size_t)nvalues, int *); /* by input and process; 0: not yet */
   for (int i = 0; i < s->nunits; i++) {
-    struct ref *read = (struct ref *)s->units[i].reads;
+    struct ref *read = s->units[i].reads;
     if (!unit_receives(s, &s->units[i]) || !s->values[read->value].is_input) continue;
     int input = read->value, process = plan_process(s->plan, s->units[i].device);
     if (!given[input]) given[input] = arena_new_array(s->scratch, (size_t)n, int);

@@ -131,7 +131,7 @@ static bool load_copy(struct loading *l, const struct step *s, int device, struc
 /* The device's arrival: see load_complete. */
 static bool load_all_reduce(struct loading *l, const struct step *s, int device, struct command *c) {
   const struct opened *o = on_device(l->e, device);
-  int rank = collective_place(s->collective, device);
+  int rank = collective_rank_of(s->collective, device);
   return o->backend->arrive(o->self, l->e->arena, l->rendezvous[s->collective->number], rank, c, l->diags);
 }
 

@@ -99,7 +99,7 @@ static bool check_part(struct order_check *o, int device, int step) {
     breach(o, device, step, "there is no such collective");
     return false;
   }
-  if (collective_place(c, device) < 0)
+  if (collective_rank_of(c, device) < 0)
     breach(o, device, step, "collective %d is not for this device", c->number);
   if (s->bytes != c->elements * dtype_size(c->dtype))
     breach(o, device, step, "%lld bytes are no %lld elements of %s", (long long)s->bytes,

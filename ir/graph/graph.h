@@ -64,7 +64,7 @@ struct node {
   const struct trail *trail; /* the calls that led there, or NULL */
   const char *want;          /* the `on` annotation in force, or NULL */
   int tower;                 /* the tower of a per_replica or partial value, else -1 */
-  int replica;               /* the copy a mirrored value belongs to, else -1 */
+  int replica;               /* the copy a mirrored value belongs to, by the number of its device, else -1 */
   int device;                /* index into config.target.devices once placed, else -1 */
   bool own;                  /* each tower has another value of it, without rows: node_is_own */
   bool backward;             /* made by differentiation, or of what that has made; not part of identity */

@@ -96,7 +96,7 @@ int64_t collective_bytes(const struct collective *c, int rank) {
   return (2 * c->elements - kept) * dtype_size(c->dtype);
 }
 
-int collective_place(const struct collective *c, int device) {
+int collective_rank_of(const struct collective *c, int device) {
   for (int i = 0; i < c->count; i++)
     if (c->devices[i] == device) return i;
   return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan: what the runtime executes, and the only thing it sees.
+/* The plan: what the runtime executes, and the only thing it runs; what a leaf's or a scan's sizes are stands in the
+ * step's node.
  *
  * A flat list of steps per device, run in order, once per training step. Every value lies at a fixed offset of
  * its device's arena. Devices meet at signal/wait pairs only: a signal says that everything before it on its
@@ -104,7 +105,7 @@ struct plan_module {
  * are what it finds before a step: the carried values, an element of each sequence, the constants; they lie outside of
  * its arena, as variables do, and are not written. Behind a step its outputs are where they belong: runtime/loop.c. */
 struct plan_loop {
-  const struct plan *body;
+  struct plan *body;
   const int *
       inputs; /* by operand of the scan: the buffer that holds it in the body, or -1 where no step reads it */
   int64_t length;
@@ -182,7 +183,7 @@ bool step_in_place(const struct step *s, int input, int output);
  * are devices, once to be added and once to be known: what all send is 2 (count - 1) times the array. */
 int64_t collective_bytes(const struct collective *c, int rank);
 /* The rank of a device, -1 if it takes no part. */
-int collective_place(const struct collective *c, int device);
+int collective_rank_of(const struct collective *c, int device);
 
 /* The number of an output of the graph in `outputs`, -1 if there is none. */
 int plan_output(const struct plan *p, enum output_role role, const char *name);

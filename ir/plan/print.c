@@ -84,7 +84,7 @@ static void print_overlap(struct str *s, const struct plan *p, const struct devi
 /* "c3 1/4 4096 bytes": the collective, which device of how many, its bytes. */
 static void print_all_reduce(struct str *s, const struct step *step, int device) {
   const struct collective *c = step->collective;
-  str_printf(s, "c%d %d/%d %lld bytes", c->number, collective_place(c, device), c->count,
+  str_printf(s, "c%d %d/%d %lld bytes", c->number, collective_rank_of(c, device), c->count,
              (long long)step->bytes);
 }
 

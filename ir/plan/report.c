@@ -167,7 +167,7 @@ struct transfer *plan_transfers(struct arena *a, const struct plan *p, int *coun
       enum purpose purpose = s->node ? (enum purpose)purposes[s->node->id] : PURPOSE_ACTIVATION;
       if (s->kind == STEP_ALL_REDUCE) {
         const struct collective *c = s->collective;
-        int rank = collective_place(c, d), to = c->devices[(rank + 1) % c->count];
+        int rank = collective_rank_of(c, d), to = c->devices[(rank + 1) % c->count];
         all[n++] = (struct transfer){s->node, d, to, i, d, collective_bytes(c, rank), purpose, true};
       }
       if (s->kind == STEP_RECEIVE)

@@ -425,7 +425,7 @@ static void check_collective(struct check *c, const struct step *s) {
   const struct collective *m = s->collective;
   if (!m || m->number < 0 || m->number >= c->p->ncollectives || m != &c->p->collectives[m->number])
     breach(c, "there is no such collective");
-  else if (collective_place(m, c->devices[c->device]) < 0)
+  else if (collective_rank_of(m, c->devices[c->device]) < 0)
     breach(c, "collective %d is not for this device", m->number);
   else if (s->bytes != m->elements * dtype_size(m->dtype))
     breach(c, "%lld bytes are no %lld elements of %s", (long long)s->bytes, (long long)m->elements,

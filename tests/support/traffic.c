@@ -20,7 +20,7 @@ static int64_t given(const struct plan *p, const struct command *c, int from, in
   const struct step *s = &p->devices[from].steps[c->step];
   if (!works(c) || s->kind != STEP_ALL_REDUCE) return 0;
   const struct collective *all = s->collective;
-  int rank = collective_place(all, from);
+  int rank = collective_rank_of(all, from);
   return all->devices[(rank + 1) % all->count] == to ? collective_bytes(all, rank) : 0;
 }
 
