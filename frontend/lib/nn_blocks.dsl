@@ -225,7 +225,8 @@ layer loss_scale(loss, variables : list, initial = 32768.0, growth = 2.0, backof
   finite = is_finite(loss)
   for g in gradient(worth, variables) { finite = finite and all(is_finite(g)) }
   grows = good + 1 >= every
-  scale <- scale * select(finite, select(grows, growth, 1.0), backoff)
+  larger = scale * growth                # not beyond what is finite: Inf would never come back
+  scale <- select(finite, select(grows and is_finite(larger), larger, scale), scale * backoff)
   good <- select(finite and not grows, good + 1, 0)
   return [worth, scale, finite]
 }

@@ -2,6 +2,7 @@
 """A model: compiled, trained, evaluated, run, looked at."""
 import collections.abc
 import contextlib
+import difflib
 import html
 import os
 import shutil
@@ -16,7 +17,7 @@ import numpy as np
 from .arrays import DTYPES, NAMES, Tensor, converted, description, rows_of
 from .errors import Stopped, UsageError, check
 from .library import ffi, lib, text
-from .options import LISTS, explained
+from .options import LISTS, TABLE, explained
 from .words import MODEL, said
 
 # All but those that a mistake of this thread's own causes.
@@ -71,14 +72,21 @@ class Variables(collections.abc.Mapping):
     def _all(self):
         return {t.name: t for t in self._model._list(lib.dgc_variable)}
 
+    def _named(self, name):
+        all = self._all()
+        if name not in all:
+            near = difflib.get_close_matches(str(name), all, 1)
+            raise KeyError("there is no variable %r%s" % (name, "; did you mean %r?" % near[0] if near else "; there are " + ", ".join(all)))
+        return all[name]
+
     def __getitem__(self, name):
-        t = self._all()[name]
+        t = self._named(name)
         out = np.empty(t.shape, DTYPES[t.dtype])
         self._model._call(lib.dgc_read, name.encode(), ffi.from_buffer(out), out.nbytes)
         return out
 
     def __setitem__(self, name, value):
-        t = self._all()[name]
+        t = self._named(name)
         data = converted("variable " + name, value, DTYPES[t.dtype], t.shape)
         self._model._call(lib.dgc_write, name.encode(), ffi.from_buffer(data), data.nbytes)
 
@@ -179,16 +187,19 @@ class Model:
     def _set(self, options):
         self._tensors = {}
         for name, value in options.items():
-            if value is None:
+            known = name.replace("_", "-") in TABLE
+            if value is None and known:
                 continue
+            if isinstance(value, (list, tuple)) and not value and known:
+                self.unset(name)
             if name in ("data", "eval_data") and isinstance(value, collections.abc.Mapping):
                 with self._lock:
-                    self._give(name.replace("_", "-").encode(), value)
+                    self._give(name.replace("_", "-").encode(), value, "train" if name == "data" else "eval")
                 continue
             values = [value]
             if isinstance(value, dict):
                 values = ["%s=%s" % (k, _word(v)) for k, v in value.items()]
-            elif isinstance(value, (list, tuple)):
+            elif isinstance(value, (list, tuple)) and known:
                 values = value
             for v in values:
                 try:
@@ -212,8 +223,21 @@ class Model:
 
     # --- data ---
 
-    def _give(self, option, data):
-        for name, value in (data or {}).items():
+    def _give(self, option, data, entry):
+        """A dict is whole: what it leaves out is not taken from an earlier one."""
+        if data is None:
+            return
+        if not isinstance(data, collections.abc.Mapping):
+            raise TypeError("%s is a dict that has rows for each input, not %s" % (option.decode().replace("-", "_"), _said(data)))
+        before = {name for kind, name in self._given if kind in (option, b"data")}
+        missing = [t.name for t in self.inputs(entry) if t.name in before and t.name not in data]
+        if missing:
+            raise TypeError("%s has %s alone: it lacks %s, and rows of an earlier call do not take the place of those" % (
+                option.decode().replace("-", "_"), ", ".join(map(str, data)) or "nothing", ", ".join(missing)))
+        self._give_each(option, data)
+
+    def _give_each(self, option, data):
+        for name, value in data.items():
             if isinstance(value, (str, os.PathLike)):
                 self._take(option, name)
                 others = [v for v in self._options.get(option, ()) if not v.startswith(name.encode() + b"=")]
@@ -264,7 +288,7 @@ class Model:
                         self._take(option, name)
                 for (option, name), value in before.items():
                     if self._given.get((option, name)) is not value:
-                        self._give(option, {name: value})
+                        self._give_each(option, {name: value})
                 raise
 
     # --- the model's work ---
@@ -293,7 +317,7 @@ class Model:
 
         with self._trying():
             self._set(options)
-            self._give(b"data", data)
+            self._give(b"data", data, "train")
             function = self._callback("dgc_progress_fn", listen)
             lib.dgc_on_progress(self._session, function, ffi.NULL)
             try:
@@ -311,7 +335,7 @@ class Model:
         metrics, count, rows = ffi.new("const struct dgc_metric **"), ffi.new("int *"), ffi.new("int64_t *")
         with self._trying():
             self._set(options)
-            self._give(b"eval-data", data)
+            self._give(b"eval-data", data, "eval")
             self._call(lib.dgc_evaluate, metrics, count, rows)
             return {text(metrics[0][i].name): metrics[0][i].value for i in range(count[0])}
 
@@ -356,7 +380,7 @@ class Model:
             for t, path in zip(outputs if made else [], paths):
                 self.set(output={t.name: path})
             with self._trying():
-                self._give(b"eval-data", data)
+                self._give(b"eval-data", data, "predict")
                 self._call(lib.dgc_predict, rows)
             return {t.name: np.load(path) for t, path in zip(outputs, paths)}
 
@@ -402,6 +426,10 @@ class Model:
 
 def _word(value):
     return str(value).lower() if isinstance(value, bool) else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def _said(value):
+    return "%s of %s" % (type(value).__name__, ", ".join(type(v).__name__ for v in value)) if isinstance(value, (tuple, list)) else type(value).__name__
 
 
 def _pointers(arrays):

@@ -254,6 +254,29 @@ def test_refused_rows():
     check(equal(weights(fresh), weights(other)), "what was refused stays")
 
 
+def test_whole():
+    """What a dict leaves out is not taken from an earlier one; nor is an option taken that is not one, whatever its value."""
+    m = model()
+    refused(dgc.UsageError, "no data for input label", m.evaluate, {"image": image})
+    m.train(data, epochs=1)
+    good = m.evaluate(data)
+    alone = {"image": image[::-1].copy()}
+    for call in m.evaluate, m.train:
+        refused(TypeError, "image alone: it lacks label", call, alone)
+    refused(TypeError, "eval_data has image alone", m.train, data, epochs=2, eval_data=alone, eval_every="1e")
+    refused(TypeError, "data has nothing alone: it lacks image, label", m.train, {})
+    refused(TypeError, "is a dict that has rows for each input, not tuple of ndarray, ndarray", m.evaluate, (image, label))
+    check(m.evaluate() == good, "refused rows are read")
+    check(m.predict({"image": image})["probability"].shape == (len(image), 3), "predict needs no label")
+    refused(KeyError, "did you mean 'h.kernel'", m.variables.__getitem__, "h.kernal")
+    refused(KeyError, "there is no variable 'q'", m.variables.__setitem__, "q", 1)
+    for name in "callbacks", "batch_size", "sample_weight", "shuffle":
+        for value in None, [], False:
+            refused(dgc.UsageError, name, m.train, data, epochs=2, **{name: value})
+    m.set(rows=[])
+    check(len(m.train(data, epochs=2, keep_best=None)) == 1, "None and [] are refused")
+
+
 def test_refused_options(root):
     """Options of a call that is refused go with it, and those before them come back; what was given can be taken back."""
     m = model(seed=3)
@@ -285,7 +308,7 @@ def test_refused_files(folder):
     refused(dgc.UsageError, "no data for input", m.evaluate, {"image": image})
     check(m.evaluate(data) == model().evaluate(data), "after files")
     check(m.evaluate({"image": folder / "x.npy", "label": label}) == m.evaluate(), "a file, and it stays")
-    refused(dgc.InputError, "few.npy", m.evaluate, {"label": folder / "few.npy"})
+    refused(dgc.InputError, "few.npy", m.evaluate, {"image": image, "label": folder / "few.npy"})
     check(m.evaluate() == model().evaluate(data), "what was given before comes back")
 
 
@@ -470,6 +493,7 @@ test_predictions(folder)
 test_training(folder)
 test_evaluating(folder)
 test_refused_rows()
+test_whole()
 test_refused_options(root)
 test_refused_files(folder)
 test_words(folder)

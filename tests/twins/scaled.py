@@ -21,7 +21,7 @@ model scaled {
   input y : f32[B]
   var w : f32[3] = ones()
   var b : f32[] = 0
-  loss, scale, finite = nn.loss_scale(mean(square(sum(x * w, axis = 1) + b - y)), [w, b], initial = %g, every = 3)
+  loss, scale, finite = nn.loss_scale(mean(square(sum(x * w, axis = 1) + b - y)), [w, b], initial = %.17g, every = 3)
   state worth : f32[] = 0
   worth <- loss
   train loss with [unscale(scale, finite), %s]
@@ -58,7 +58,7 @@ def trained(x, y, scale=32768.0, sgd=None):
             p[i] = p[i] - np.float32(RATE * np.sqrt(1 - 0.999 ** done) / (1 - 0.9 ** done)) * m[i] / (np.sqrt(v[i]) + 1e-30)
         good += 1
         if good == 3:
-            scale, good = scale * 2, 0
+            scale, good = min(scale * 2, np.float32(2) ** 127), 0
     assert sgd or left_out > 1, "no step was left out"
     return {"w": p[0], "b": p[1], "loss.scale": scale, "loss.good": good, "w.unscale.done": done, "worth": worth}
 
@@ -73,12 +73,15 @@ def main():
     cases = [("adam", MODEL % (32768, ADAM), great, trained(great, y))]
     for scale in (8, 1, 0.125):
         cases.append(("sgd at %g" % scale, MODEL % (scale, "sgd(0.1)"), x, trained(x, y, scale, 0.1)))
+    cases = [(title, text, rows, y, want) for title, text, rows, want in cases]
+    near = np.sum(x, 1) - np.float32(1e-3) * y
+    cases.append(("sgd where twice the scale is infinite", MODEL % (2.0 ** 126, "sgd(0.1)"), x, near, trained(x, near, 2.0 ** 126, 0.1)))
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
-        for title, text, rows, want in cases:
+        for title, text, rows, labels, want in cases:
             model = twin.Twin(sys.argv[1], folder, "scaled", text)
             for towers in (1, 3):
-                _, got = model.train({"x": rows, "y": y}, STEPS, "--batch", str(ROWS), "--towers", str(towers))
+                _, got = model.train({"x": rows, "y": labels}, STEPS, "--batch", str(ROWS), "--towers", str(towers))
                 for name in want:
                     wrong = twin.differs(want[name], got[name], 1e-5 if name in ("w", "b", "worth") else 0)
                     failures += wrong is not None
