@@ -126,14 +126,22 @@ static struct model_input *input_behind(struct resolver *r, const struct node *x
     if (x->op != OP_cast && x->op != OP_reshape && x->op != OP_broadcast && x->op != OP_transpose &&
         x->op != OP_slice)
       break;
+    if (x->op == OP_cast && x->type.dtype == DT_BOOL) return NULL; /* whatever is not 0 is 1 */
   }
   return x->op == OP_input ? input_named(r, x->name) : NULL;
+}
+
+/* Where what stands at `loc`, maybe in the library, is asked for in the user's own text. */
+static struct loc users_line(const struct resolver *r, struct loc loc) {
+  for (const struct frame *f = r->frame; f && is_library(r, loc); f = f->caller) loc = f->call;
+  return loc;
 }
 
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc) {
   bool part;
   struct model_input *input = input_behind(r, x, &part);
-  if (!input || !dtype_is_int((enum dtype)input->type.dtype)) return;
+  if (!input || input->type.dtype == DT_BOOL) return;
+  if (dtype_is_float((enum dtype)input->type.dtype) && !dtype_is_float((enum dtype)x->type.dtype)) return;
   if (part) {
     bool none = input->part_low > input->part_high;
     if (none || low < input->part_low) input->part_low = low;
@@ -142,26 +150,22 @@ void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t 
   }
   bool first = input->low > input->high;
   if (first || low > input->low) input->low = low;
-  if (first || high < input->high) input->high = high, input->limited = loc;
+  if (first || high < input->high)
+    input->high = high, input->limited = loc, input->asked = users_line(r, loc);
 }
 
-/* expect_range(x, low, high): x itself. Where x is an input of integers, its data is checked before it is used. */
+/* expect_range(x, low, high): x itself. Where x is an input, its data is checked before it is used. */
 static struct value run_expect_range(struct resolver *r, struct value *args, struct loc loc,
                                      const struct role *role) {
   (void)role;
-  struct node *x = tensor_node(r, &args[0], "`x`");
-  if (!x) return value_error();
-  if (!dtype_is_int((enum dtype)x->type.dtype)) {
-    report(r, loc, "`expect_range` looks at integers, not %s", type_text(r->arena, &x->type));
-    report_value(r, &args[0]);
-    report_help(r, "write `cast(%s, i32)`", args[0].name ? args[0].name : "x");
-    return value_error();
-  }
+  bool number = args[0].kind == VALUE_INT || args[0].kind == VALUE_FLOAT;
+  struct node *x = number ? NULL : tensor_node(r, &args[0], "`x`");
+  if (!x && !number) return value_error();
   if (args[1].kind != VALUE_INT || args[2].kind != VALUE_INT || args[1].i > args[2].i) {
     report(r, loc, "a range has two integers, the lower one first");
     return value_error();
   }
-  limit_input(r, x, args[1].i, args[2].i, loc);
+  if (x) limit_input(r, x, args[1].i, args[2].i, loc);
   return args[0];
 }
 

@@ -6,6 +6,7 @@
 #include "session/model.h"
 #include "session/options.h"
 #include "session/own_files.h"
+#include "session/ranges.h"
 #include "session/rows.h"
 #include "session/state/calls.h"
 #include "session/state/data.h"
@@ -300,24 +301,6 @@ enum dgc_status session_has_test_data(struct dgc_session *s, bool *there) {
   return status;
 }
 
-/* Why an input has a range, and what to do: where it has a class's number in each row, which other libraries may say
- * to ignore. */
-static void say_limited(struct dgc_session *s, const struct dataset *ds, const struct model_input *input) {
-  static const char labels[] = "expect_range(label, 0, classes - 1)";
-  const struct loc *l = &input->limited;
-  diag_note(&s->diags, *l, "the model can use no other values");
-  if (dataset_find(ds, input->name)->words) return;
-  if (!l->source || l->begin + sizeof labels > l->source->len ||
-      strncmp(l->source->text + l->begin, labels, sizeof labels - 1) != 0)
-    return;
-  diag_help(
-      &s->diags, LOC_NONE,
-      "rows without a class, as 255 or -1 may mark them, count for nothing with a weight of 0: `known = "
-      "clip(%s, 0, %lld)` and `weighted_mean(softmax_cross_entropy(logits, known), cast(known == %s, "
-      "f32))`, so for metrics, too",
-      input->name, (long long)input->high, input->name);
-}
-
 static enum dgc_status open_data(struct dgc_session *s, enum data_use use, bool optional, bool in_files,
                                  struct dataset **out) {
   const struct options *o = &s->options;
@@ -345,8 +328,9 @@ static enum dgc_status open_data(struct dgc_session *s, enum data_use use, bool 
     struct type row = type_make((enum dtype)input->type.dtype, input->type.rank - 1, input->type.dim + 1);
     bool fits = dataset_expect(ds, input->name, &row, &s->diags);
     if (fits && input->low <= input->high) {
-      fits = dataset_check_range(ds, input->name, input->low, input->high, &s->diags);
-      if (!fits) say_limited(s, ds, input);
+      double wrong;
+      fits = dataset_check_range(ds, input->name, input->low, input->high, &wrong, &s->diags);
+      if (!fits) session_say_limited(s, ds, input, wrong);
     }
     if (fits) continue;
     dataset_close(ds);

@@ -36,6 +36,7 @@
  *   init_from             first values, out of such files
  *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens
+ *   ranges                what is said of numbers in data that the model cannot use
  *   data, batches, metrics, evaluate
  *                         the files of an entry and their batches; what is measured of them, and over all
  *   position              where a training that goes on stands in its data

@@ -56,7 +56,7 @@ function focal_loss(logits : T[..., classes], label, gamma = 2.0) {
   return sum(label * focused(-expm1(logs), gamma, -logs), axis = -1)
 }
 
-# The same of two classes, by element: label is 0 or 1; alpha, none: 1, is the weight of 1, and 1 - alpha that of 0.
+# The same of two classes, by element: label is 0 or 1, as of sigmoid_cross_entropy; alpha, none: 1, is the weight of 1, and 1 - alpha that of 0.
 #   input x : f32[B]
 #   input label : f32[B]
 #   metric loss = mean(sigmoid_focal_loss(x, label, alpha = 0.25))
@@ -80,12 +80,13 @@ function hinge(score, label) { return relu(1 - label * score) }
 #   metric loss = mean(squared_hinge(x, label))
 function squared_hinge(score, label) { return square(hinge(score, label)) }
 
-# 1 - (2 sum(p y) + smooth) / (sum(p) + sum(y) + smooth) along all axes but the first: of masks (Milletari, Navab, Ahmadi 2016).
+# 1 - (2 sum(p y) + smooth) / (sum(p) + sum(y) + smooth) along all axes but the first: of masks, whose elements are
+# from 0 to 1, which is looked at where they are an input (Milletari, Navab, Ahmadi 2016).
 #   input x : f32[B, 4, 4]
 #   input mask : f32[B, 4, 4]
 #   metric loss = mean(dice_loss(sigmoid(x), mask))
 function dice_loss(p, label, smooth = 1.0) {
-  both = sum(flatten(p * label), axis = 1)
+  both = sum(flatten(p * expect_range(label, 0, 1)), axis = 1)
   return 1 - (2 * both + smooth) / (sum(flatten(p), axis = 1) + sum(flatten(label), axis = 1) + smooth)
 }
 
@@ -174,13 +175,13 @@ function triplet_loss(anchor, positive, negative, margin = 1.0) {
   return relu(near - far + margin)
 }
 
-# Of two vectors a distance apart: its square where `same` is 1, the square of what it lacks to the margin where it is 0 (Hadsell,
-# Chopra, LeCun 2006).
+# Of two vectors a distance apart: its square where `same` is 1, the square of what it lacks to the margin where it is 0; other
+# numbers are an error in the data of an input (Hadsell, Chopra, LeCun 2006).
 #   input x : f32[B, 3]
 #   input same : f32[B]
 #   metric loss = mean(contrastive_loss(norm(x + 1, axis = 1), same))
 function contrastive_loss(distance, same, margin = 1.0) {
-  return same * square(distance) + (1 - same) * square(relu(margin - distance))
+  return expect_range(same, 0, 1) * square(distance) + (1 - same) * square(relu(margin - distance))
 }
 
 # Each row's own partner among those of the whole batch, on all towers: -log softmax(u @ transpose(v) / temperature) (van den Oord,
@@ -253,13 +254,15 @@ function class_labels(label, classes, blank) {
 # ---- metrics ----
 
 # For auc: the weights of rows that are 1, and of those that are 0, above each of so many thresholds from 0 to 1; all of
-# them are above the first, none above the last. NaN where a score is not from 0 to 1.
+# them are above the first, none above the last. NaN where a score or a label is not from 0 to 1.
 function weights_above(scores : T[...S], label : U[...S], thresholds : several, weights) {
   at = iota(i32[thresholds])
-  wrong = select(scores >= 0 and scores <= 1, 0 * scores, inf)
+  one = cast(expect_range(label, 0, 1), T)
+  right = scores >= 0 and scores <= 1 and one >= 0 and one <= 1
+  wrong = select(right, 0 * scores, inf)
   above = at == 0 or (expand(scores) > cast(at, T) / (thresholds - 1) and at < thresholds - 1)
-  true_weight = cast(label, T) * weights + wrong
-  false_weight = (1 - cast(label, T)) * weights + wrong
+  true_weight = one * weights + wrong
+  false_weight = (1 - one) * weights + wrong
   axes = []
   for i in 0..rank(scores) { axes = axes + [i] }
   hits = sum(select(above, expand(true_weight), 0), axis = axes)
@@ -269,7 +272,9 @@ function weights_above(scores : T[...S], label : U[...S], thresholds : several, 
 
 # The area under the ROC curve: how often a row whose label is 1, or true, has a higher score than one whose label is 0, of
 # scores from 0 to 1, as `sigmoid(logits)`. As Keras' AUC: rows are counted above each of so many thresholds from 0 to 1,
-# between which the curve is straight; so it adds up over batches. NaN where all labels are the same, or a score is none.
+# between which the curve is straight; so it adds up over batches. A label between 0 and 1 counts by so much as a 1, and as a 0 by
+# the rest; others are an error in the data of an input, and a computed one makes it NaN. NaN where all labels are the same, or a
+# score is not from 0 to 1.
 #   input logits : f32[B]
 #   input label : i32[B]
 #   metric auc = auc(sigmoid(logits), label)
@@ -283,7 +288,7 @@ function auc(scores : T[...S], label : U[...S], thresholds : several = 200, weig
 
 # The area under the curve of precision over recall, which says more than auc where few labels are 1. As Keras' AUC of the
 # curve "PR": between two thresholds rows that are 1 and rows that are 0 come at a rate of their own, so that precision is
-# no straight line (Davis and Goadrich, 2006). NaN where no label is 1, or a score is none.
+# no straight line (Davis and Goadrich, 2006). Labels as of auc. NaN where no label is 1, or a score is not from 0 to 1.
 #   input logits : f32[B]
 #   input label : i32[B]
 #   metric auc = auc_pr(sigmoid(logits), label)

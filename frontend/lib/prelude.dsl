@@ -170,13 +170,14 @@ function softmax_cross_entropy(logits : T[..., classes], label) {
   return total * cast(of_class(label, classes), T) - sum(select(hit, shifted, 0), axis = -1)
 }
 
-# -label * log(sigmoid(x)) - (1 - label) * log(1 - sigmoid(x)), by element.
+# -label * log(sigmoid(x)) - (1 - label) * log(1 - sigmoid(x)), by element. A label is 0 or 1, or a probability: anything else is an
+# error in the data of an input. Of a column of two words, which count from 1, it is `cast(expect_range(y, 1, 2) - 1, f32)`.
 #   input logits : f32[B]
 #   input label : f32[B]
 #   metric loss = mean(sigmoid_cross_entropy(logits, label))
 function sigmoid_cross_entropy(logits : T[...], label : T[...]) {
   above = logits > 0
-  share = select(above, 1 - label, -label)
+  share = select(above, 1 - expect_range(label, 0, 1), -label)
   return softplus(select(above, -logits, logits)) + counted(logits, share) * share
 }
 

@@ -27,7 +27,7 @@ bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct l
 static bool check_again(const struct column *c, const uint8_t *rows, int64_t count,
                         struct loader_failure *f) {
   int64_t numbers = count * type_count(&c->row);
-  if (c->low > c->high || integers_outside((enum dtype)c->row.dtype, rows, numbers, c->low, c->high) < 0)
+  if (c->low > c->high || numbers_outside((enum dtype)c->row.dtype, rows, numbers, c->low, c->high) < 0)
     return true;
   f->loc = c->loc;
   f->system = false;

@@ -95,7 +95,7 @@ struct column {
   const char *name, *path; /* path: of the first file */
   struct loc loc;
   struct type row;   /* as delivered; see dataset_expect */
-  int64_t low, high; /* of its integers, when low <= high; see dataset_check_range */
+  int64_t low, high; /* of its numbers, when low <= high; see dataset_check_range */
   int64_t rows;
   struct column_piece *pieces; /* none of them is empty */
   int npieces;
@@ -128,9 +128,10 @@ const struct column *dataset_find(const struct dataset *ds, const char *name);
  * any other shape is an error. Numbers are converted where nothing is lost but precision. Integers that may not fit are
  * checked when they are read. A fraction does not become an integer: that is an error. */
 bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d);
-/* Reads a column of integers once: false, with an error in `d` that names the file, the row and the value, when
- * one of them is not from low to high. */
-bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d);
+/* Reads a column once: false, with an error in `d` that names the file, the row and the value, when one of its numbers
+ * is not from low to high: *wrong. NaN may be among them. */
+bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, double *wrong,
+                         struct diags *d);
 
 /* A checksum that tells the rows from others: of some of them, spread over all, as the model sees them at first, and of
  * images as they lie in their files. It does not depend on formats, nor on how rows are cut into files; rows of a
@@ -142,8 +143,8 @@ bool dataset_sample(const struct dataset *ds, uint64_t *sum, bool *all, struct d
  * NaN, in which row, and how the model reads another number there. */
 void dataset_help_odd(const struct dataset *ds, bool nan, struct diags *d);
 
-/* Where the first of n integers is that is not from low to high; -1: nowhere, or they are floats. */
-int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high);
+/* Where the first of n numbers is that is less than low or greater than high; -1: nowhere. */
+int64_t numbers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high);
 
 /* --- batches --- */
 

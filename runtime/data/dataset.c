@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datasets: columns of equal length, each of one file or of several, cut to a range of rows. */
+#include "runtime/data/half.h"
 #include "runtime/data/reader.h"
 #include "runtime/data/vocabulary.h"
 
@@ -298,48 +299,68 @@ static int64_t integer_at(enum dtype d, const uint8_t *p) {
   return *p;
 }
 
-int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high) {
-  if (dtype_is_float(d)) return -1;
+static double number_at(enum dtype d, const uint8_t *p) {
+  uint16_t half;
+  float f;
+  double g;
+  if (!dtype_is_float(d)) return (double)integer_at(d, p);
+  if (d == DT_F32) return memcpy(&f, p, sizeof f), f;
+  if (d == DT_F64) return memcpy(&g, p, sizeof g), g;
+  return memcpy(&half, p, sizeof half), half_to_float(d, half);
+}
+
+int64_t numbers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high) {
+  const uint8_t *at = data;
   int size = dtype_size(d);
-  for (int64_t i = 0; i < n; i++) {
-    int64_t v = integer_at(d, (const uint8_t *)data + i * size);
+  double least = (double)low, most = (double)high;
+  for (int64_t i = 0; i < n && dtype_is_float(d); i++, at += size) {
+    double v = number_at(d, at);
+    if (v < least || v > most) return i;
+  }
+  for (int64_t i = 0; i < n && !dtype_is_float(d); i++, at += size) {
+    int64_t v = integer_at(d, at);
     if (v < low || v > high) return i;
   }
   return -1;
 }
 
+/* `value`: one number of the piece, as it lies there. */
 static bool outside(struct diags *d, const struct column *c, const struct column_piece *p, int64_t row,
-                    int64_t value) {
-  const struct vocabulary *v = value >= 0 && c->words && value <= c->words->count ? c->words : NULL;
-  const char *word = !v       ? ""
-                     : !value ? ", no word or an unknown one"
-                              : arena_printf(d->arena, ", the word '%.100s'", v->words[value - 1]);
-  diag_error(d, c->loc, "row %lld of %s is %lld%s, and input '%s' must be from %lld to %lld", (long long)row,
-             p->path, (long long)value, word, c->name, (long long)c->low, (long long)c->high);
-  if (v && value)
-    diag_help(d, LOC_NONE,
-              "words count from 1, and 0 is none of them: of these %d words the model needs %d numbers, or "
-              "%d with `%s - 1`",
-              v->count, v->count + 1, v->count, c->name);
+                    const uint8_t *value, double *wrong) {
+  enum dtype stored = (enum dtype)p->row.dtype;
+  struct str text = str_make(d->arena);
+  *wrong = value ? number_at(stored, value) : 0;
+  if (value && dtype_is_float(stored) && stored != DT_F64)
+    str_float(&text, (float)*wrong);
+  else if (value && dtype_is_float(stored))
+    str_double(&text, *wrong);
+  else
+    str_printf(&text, "%lld", value ? (long long)integer_at(stored, value) : 0LL);
+  const struct vocabulary *v = *wrong >= 0 && c->words && *wrong <= c->words->count ? c->words : NULL;
+  const char *word = !v        ? ""
+                     : !*wrong ? ", no word or an unknown one"
+                               : arena_printf(d->arena, ", the word '%.100s'", v->words[(int64_t)*wrong - 1]);
+  diag_error(d, c->loc, "row %lld of %s is %s%s, and input '%s' must be from %lld to %lld", (long long)row,
+             p->path, text.data, word, c->name, (long long)c->low, (long long)c->high);
   return false;
 }
 
 /* Of a piece in memory: rows may be sparse, or apart from each other. */
-static bool check_rows(const struct column *c, const struct column_piece *p, struct diags *d) {
+static bool check_rows(const struct column *c, const struct column_piece *p, double *wrong, struct diags *d) {
   enum dtype stored = (enum dtype)p->row.dtype;
   for (int64_t row = 0; row < p->rows; row++) {
     int64_t count = type_count(&p->row), first = p->starts ? p->starts[row] : 0;
     const uint8_t *values = p->data + row * p->stride + first * dtype_size(stored);
     bool zeros = p->starts && p->starts[row + 1] - first < count;
     if (p->starts) count = p->starts[row + 1] - first;
-    int64_t i = integers_outside(stored, values, count, c->low, c->high);
-    if (i >= 0) return outside(d, c, p, row, integer_at(stored, values + i * dtype_size(stored)));
-    if (zeros && (c->low > 0 || c->high < 0)) return outside(d, c, p, row, 0);
+    int64_t i = numbers_outside(stored, values, count, c->low, c->high);
+    if (i >= 0) return outside(d, c, p, row, values + i * dtype_size(stored), wrong);
+    if (zeros && (c->low > 0 || c->high < 0)) return outside(d, c, p, row, NULL, wrong);
   }
   return true;
 }
 
-static bool check_file(const struct column *c, const struct column_piece *p, struct diags *d) {
+static bool check_file(const struct column *c, const struct column_piece *p, double *wrong, struct diags *d) {
   enum dtype stored = (enum dtype)p->row.dtype;
   uint8_t window[PIECE_WINDOW];
   int64_t each = type_count(&p->row), together = piece_together(p, p->rows), all = together * each;
@@ -348,9 +369,9 @@ static bool check_file(const struct column *c, const struct column_piece *p, str
       struct misfit bad;
       n = all - at;
       if (!piece_numbers(p, row, at, &n, window, &bad)) return content_unread(p->path, bad.error, c->loc, d);
-      int64_t i = integers_outside(stored, window, n, c->low, c->high);
+      int64_t i = numbers_outside(stored, window, n, c->low, c->high);
       if (i < 0) continue;
-      return outside(d, c, p, row + (at + i) / each, integer_at(stored, window + i * dtype_size(stored)));
+      return outside(d, c, p, row + (at + i) / each, window + i * dtype_size(stored), wrong);
     }
   return true;
 }
@@ -401,20 +422,21 @@ void dataset_help_odd(const struct dataset *ds, bool nan, struct diags *d) {
         c->name, (long long)row, c->path, c->name, c->name);
 }
 
-bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d) {
+bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, double *wrong,
+                         struct diags *d) {
   struct column *c = (struct column *)dataset_find(ds, name);
   if (!c) return true;
   c->low = low, c->high = high;
   for (int k = 0; k < c->npieces; k++) {
     const struct column_piece *p = &c->pieces[k];
-    if (dtype_is_float((enum dtype)p->row.dtype) || (!p->file && !p->data)) continue;
+    if ((!p->file && !p->data) || (p->moves && dtype_is_float((enum dtype)p->row.dtype))) continue;
     struct column_piece bytes = *p;
     if (p->moves) { /* all that any epoch has, byte by byte */
       bytes.row = type_make(DT_U8, 0, NULL);
       bytes.rows = (p->rows - 1) * p->stride + type_bytes(&p->row) + p->moves - 1;
       bytes.stride = 1, bytes.moves = 0;
     }
-    if (!(p->data ? check_rows(c, &bytes, d) : check_file(c, &bytes, d))) return false;
+    if (!(p->data ? check_rows(c, &bytes, wrong, d) : check_file(c, &bytes, wrong, d))) return false;
   }
   return true;
 }

@@ -139,12 +139,13 @@ def pairs(name, f):
         shape = a and fits(a.shape, b.shape)
         if shape is None or (name == "sigmoid_cross_entropy" and a.shape != b.shape):
             return None
-        return g.emit(name, name + "({0}, {1})", [a, b], a.dtype, shape, lambda m, p, q: f(m, p, q, a.dtype))
+        text = "({0}, 0.5 * {1})" if name == "sigmoid_cross_entropy" else "({0}, {1})"  # an input would be looked at
+        return g.emit(name, name + text, [a, b], a.dtype, shape, lambda m, p, q: f(m, p, q, a.dtype))
     return row
 
 
 def sigmoid_cross_entropy(m, x, y, d):
-    return m.r(m.r(softplus(m, x), d, 10) - m.r(x * y, d), d)
+    return m.r(m.r(softplus(m, x), d, 10) - m.r(x * (0.5 * y), d), d)
 
 
 def huber(m, x, y, d):

@@ -49,7 +49,7 @@ def check(what, wants, scores, label, weights=None, thresholds=200, kind="f32", 
     np.save("s.npy", scores)
     np.save("y.npy", label)
     arguments = f"s, y, {thresholds}"
-    text = f"model m {{\n  input s : {kind}[{rows}]\n  input y : {'u8' if label.dtype == bool else 'i32'}[{rows}]\n"
+    text = f"model m {{\n  input s : {kind}[{rows}]\n  input y : {'u8' if label.dtype == bool else 'f64' if label.dtype == float else 'i32'}[{rows}]\n"
     data = ["--data", f"s=s.npy", "--data", f"y=y.npy"]
     if weights is not None:
         np.save("w.npy", weights.astype(scores.dtype))
@@ -81,6 +81,7 @@ check("weights", curve, scores, label, weights)
 check("places", curve, scores.reshape(20, 3), label.reshape(20, 3), weights.reshape(20, 3))
 check("truth", curve, scores, label == 1)
 check("0 and 1", curve, np.round(scores), label)
+check("labels between", curve, scores, rng.random(60))
 ties = (rng.integers(0, 9, 60) + 0.5) / 10  # one at most between two thresholds
 check("ties, in pairs", pairs, ties, label, thresholds=11)
 check("ties, with weights, in pairs", pairs, ties, label, weights, thresholds=11)

@@ -59,11 +59,14 @@ def npy(path, shape, data):
     open(path, "wb").write(b"\x93NUMPY\x01\x00\x76\x00" + header.encode() + data)
 npy("zeros.npy", "(4, 28, 28)", bytes(4 * 784))
 npy("high.npy", "(4,)", bytes([0, 9, 3, 10]))
+npy("marks.npy", "(4,)", bytes([0, 9, 255, 1]))
 PYTHON
 quick 1 'a flipped bit' "$dgc" eval "$model" --checkpoint flipped.safetensors
 quick 1 'a header of 2^63' "$dgc" eval "$model" --checkpoint header.safetensors
 quick 1 'labels out of range' "$dgc" train "$model" --data image=zeros.npy --data label=high.npy --steps 1
 shows err "row 3 of high.npy is 10, and input 'label' must be from 0 to 9"
+shows err 'help: classes are numbered from 0: class 10 needs 11 logits, and there are 10, which the layer makes that gives them: write 11 for its `units`; of classes that count from 1 write `label - 1`'
+quick 1 'labels that mark rows' "$dgc" train "$model" --data image=zeros.npy --data label=marks.npy --steps 1
 shows err 'help: rows without a class, as 255 or -1 may mark them, count for nothing with a weight of 0: `known = clip(label, 0, 9)`'
 # What it says to write gives what the rows with a class give alone, of signed and unsigned numbers.
 for type in u8:255 i32:-1 i64:3; do

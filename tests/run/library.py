@@ -34,8 +34,11 @@ def library():
     return lib
 
 
+LABELS = (b"label", b"mask", b"same")
+
+
 def buffers(lib, s, entry, listed):
-    """One for each tensor: 0, 1/2, 1, ... of floats, 0 and 1 of integers."""
+    """One for each tensor: 0, 1/2, 1, ... of floats, 0 and 1 of integers, and of labels."""
     found, t = [], Tensor()
     while listed(s, entry, len(found), ctypes.byref(t)):
         count = 1
@@ -44,7 +47,7 @@ def buffers(lib, s, entry, listed):
         dtype = t.dtype.decode()
         held = (KINDS[dtype] * max(count, 1))()
         for k in range(count):
-            held[k] = k % 7 / 2 if dtype in ("f32", "f64") else k % 2
+            held[k] = k % 7 / 2 if dtype in ("f32", "f64") and t.name not in LABELS else k % 2
         found.append(held)
     return found, (ctypes.c_void_p * max(len(found), 1))(*[ctypes.addressof(b) for b in found])
 
