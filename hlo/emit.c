@@ -3,6 +3,7 @@
 #include "hlo/emit.h"
 
 #include "base/bits.h"
+#include "base/integer.h"
 
 #include <math.h>
 
@@ -159,20 +160,20 @@ struct hlo_value hlo_convert(struct hlo *h, enum dtype d, struct hlo_value x) {
 /* From the least that lies outside on. */
 static double bound_above(enum dtype d) { return d == DT_U8 ? 256 : d == DT_I32 ? 0x1p31 : 0x1p63; }
 static int64_t largest(enum dtype d) { return d == DT_U8 ? 255 : d == DT_I32 ? INT32_MAX : INT64_MAX; }
-static int64_t least(enum dtype d) { return d == DT_U8 ? 0 : d == DT_I32 ? INT32_MIN : INT64_MIN; }
+static int64_t least_number(enum dtype d) { return d == DT_U8 ? 0 : d == DT_I32 ? INT32_MIN : INT64_MIN; }
 
 /* A float truncates and saturates, and NaN gives 0. */
 static struct hlo_value saturate(struct hlo *h, enum dtype d, struct hlo_value x) {
   struct type t = type_with_dtype(x.type, d);
   struct hlo_value above = hlo_compare(h, "GE", x, hlo_number(h, &x.type, bound_above(d)));
   struct hlo_value below =
-      hlo_compare(h, d == DT_U8 ? "LE" : "LT", x, hlo_number(h, &x.type, (double)least(d)));
+      hlo_compare(h, d == DT_U8 ? "LE" : "LT", x, hlo_number(h, &x.type, (double)least_number(d)));
   struct hlo_value odd = hlo_compare(h, "NE", x, x), zero = hlo_number(h, &x.type, 0);
   struct hlo_value outside = hlo_binary(h, "or", hlo_binary(h, "or", above, below), odd);
   struct hlo_value y =
       hlo_op(h, "convert", &t, 1, (struct hlo_value[]){hlo_select(h, outside, zero, x)}, NULL, NULL);
   y = hlo_select(h, above, hlo_integer(h, &t, largest(d)), y);
-  return hlo_select(h, below, hlo_integer(h, &t, least(d)), y);
+  return hlo_select(h, below, hlo_integer(h, &t, least_number(d)), y);
 }
 
 /* bf16 has no subnormal numbers. */
@@ -326,11 +327,34 @@ struct hlo_windows hlo_windows(int rank) {
   return w;
 }
 
+/* How many elements a negative padding takes, dilation - 1 places between each two; what it leaves before the next one
+ * is padding, which is not negative. */
+static int64_t taken(int64_t *padding, int64_t dilation) {
+  int64_t count = *padding < 0 ? blocks_of(-*padding, dilation) : 0;
+  *padding += count * dilation;
+  return count;
+}
+
+bool hlo_crop(struct hlo *h, struct hlo_value *x, int first, int count, const int64_t *dilation, int64_t *low,
+              int64_t *high) {
+  struct type t = x->type;
+  int64_t begin[MAX_RANK] = {0};
+  for (int i = 0; i < count; i++) {
+    begin[first + i] = taken(&low[i], dilation[i]);
+    t.dim[first + i] -= begin[first + i] + taken(&high[i], dilation[i]);
+    if (t.dim[first + i] <= 0) return false;
+  }
+  *x = hlo_cut(h, *x, &t, begin);
+  return true;
+}
+
 struct hlo_value hlo_reduce_windows(struct hlo *h, const char *name, struct hlo_value x, double first,
-                                    const struct type *t, const struct hlo_windows *w) {
+                                    const struct type *t, const struct hlo_windows *windows) {
+  struct hlo_windows copy = *windows, *w = &copy;
   struct type scalar = type_scalar((enum dtype)t->dtype);
   struct str padding = str_make(h->arena);
   if (type_count(t) == 0 || type_count(&x.type) == 0) return hlo_number(h, t, first);
+  if (!hlo_crop(h, &x, 0, w->rank, w->gap, w->low, w->high)) return hlo_number(h, t, first);
   for (int i = 0; i < w->rank; i++)
     str_printf(&padding, "%s[%lld, %lld]", i ? ", " : "", (long long)w->low[i], (long long)w->high[i]);
   const char *attrs = arena_printf(

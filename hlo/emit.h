@@ -99,6 +99,11 @@ struct hlo_value hlo_sorted(struct hlo *h, struct hlo_value keys, struct hlo_val
 /* Joined by add, multiply, maximum or minimum over these axes, which disappear. */
 struct hlo_value hlo_reduce(struct hlo *h, const char *name, struct hlo_value x, struct hlo_value first,
                             const struct type *t, int count, const int64_t *axes);
+/* Cuts off the axes of x from `first` on what negative paddings take of them, between whose elements there are
+ * dilation - 1 places, so that none of them is negative: XLA's CPU backend gives wrong numbers for such convolutions
+ * and ends the process for such windows of one element. False: nothing of x is left. */
+bool hlo_crop(struct hlo *h, struct hlo_value *x, int first, int count, const int64_t *dilation, int64_t *low,
+              int64_t *high);
 /* Windows over an array: numbers for each of its axes. hlo_windows: each sees one element. */
 struct hlo_windows {
   int rank;

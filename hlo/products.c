@@ -69,32 +69,11 @@ static const char *places(struct hlo *h, int rank, const char *before, const cha
 
 static int64_t dilated(int64_t size, int64_t dilation) { return size ? (size - 1) * dilation + 1 : 0; }
 
-/* How many elements a negative padding takes, dilation - 1 places between each two; what it leaves before the next one
- * is padding, which is not negative. */
-static int64_t taken(int64_t *padding, int64_t dilation) {
-  int64_t count = *padding < 0 ? blocks_of(-*padding, dilation) : 0;
-  *padding += count * dilation;
-  return count;
-}
-
-/* Cuts off x what negative paddings take of it, so that none of them is negative: XLA's CPU backend gives wrong numbers
- * where one side's is and the other's is positive. Whether anything is left. */
-static bool crop(struct hlo *h, struct axes_of *w, struct hlo_value *x) {
-  struct type t = x->type;
-  int64_t begin[MAX_RANK] = {0};
-  for (int i = 0; i < w->rank; i++) {
-    begin[i + 1] = taken(&w->low[i], w->input_dilation[i]);
-    t.dim[i + 1] -= begin[i + 1] + taken(&w->high[i], w->input_dilation[i]);
-    if (t.dim[i + 1] <= 0) return false;
-  }
-  *x = hlo_cut(h, *x, &t, begin);
-  return true;
-}
-
 static struct hlo_value convolve(struct hlo *h, const struct node *n, struct axes_of w,
                                  const char *dimensions, struct hlo_value x, struct hlo_value k) {
   struct type t = hlo_type(h, n);
-  if (!crop(h, &w, &x)) return hlo_number(h, &t, 0); /* sums of nothing */
+  if (!hlo_crop(h, &x, 1, w.rank, w.input_dilation, w.low, w.high))
+    return hlo_number(h, &t, 0); /* sums of nothing */
   struct str padding = str_make(h->arena);
   for (int i = 0; i < w.rank; i++)
     str_printf(&padding, "%s[%lld, %lld]", i ? ", " : "", (long long)w.low[i], (long long)w.high[i]);

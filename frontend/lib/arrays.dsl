@@ -300,19 +300,17 @@ function bit_xor(x, y) { return xor(x, y) }
 # x divided by y, rounded down, as numpy's `//` of integers: 0 where y is 0.
 #   input x : i32[B, 4]
 #   predict y = floor_div(x, 3)
-function floor_div(x, y) {
-  whole = bit_or(x, y) # of integers alone
+function floor_div(x : integers, y : integers) {
   rest = x % y
   down = rest != 0 and (rest < 0) != (y < 0)
   near = (x - rest) / y # towards 0
   return select(down, near - 1, near)
 }
 
-# What floor_div leaves, of the sign of y, as numpy's `%` of integers: 0 where y is 0.
+# What floor_div leaves, of the sign of y, as numpy's `%`: where y is 0, 0 of integers and NaN of floats.
 #   input x : i32[B, 4]
 #   predict y = floor_mod(x, 3)
 function floor_mod(x, y) {
-  whole = bit_or(x, y)
   rest = x % y
   return rest + select(rest != 0 and (rest < 0) != (y < 0), y, rest - rest) # of other signs
 }

@@ -27,7 +27,7 @@ function logaddexp(x, y) {
 #   predict y = xlogy(x, x)
 function xlogy(x, y) {
   lost = x == 0 and not (is_finite(y) and y > 0)
-  return x * log(select(lost, 1, y))
+  return x * log(select(lost, stop_gradient(x) + 1, y)) # which is 1 there, of the type of x
 }
 
 # sin(pi x) / (pi x), and 1 at 0; near it by its series, as in the slope of the quotient all digits would cancel.

@@ -3,9 +3,9 @@
 model known() {
   input x : f32[B]
   input n : i64[B]
-  # CHECK: :[[@LINE+1]]:7: error: `or` works on bool and on integers, not on the number 7.5
+  # CHECK: :[[@LINE+1]]:17: error: `x` of `floor_div` must be integers, not the number 7.5
   a = floor_div(7.5, 2)
-  # CHECK: :[[@LINE+2]]:7: error: `or` works on bool and on integers, not on f32[B]
+  # CHECK: :[[@LINE+2]]:17: error: `x` of `floor_div` must be integers, not f32[B]
   # CHECK: note: `x` is f32[B]
   b = floor_div(x, 2)
   # CHECK: :[[@LINE+1]]:7: error: division by zero
