@@ -10,7 +10,7 @@
 enum argument_kind {
   ARGUMENT_ANY,
   ARGUMENT_LOGITS, /* what a model says, before an activation makes probabilities of it */
-  ARGUMENT_SCORES, /* what a model says, whatever has been made of it */
+  ARGUMENT_SCORES, /* what a model says, from 0 to 1 */
   ARGUMENT_LABELS,
   ARGUMENT_RATE,
   ARGUMENT_STEPS,
@@ -61,6 +61,36 @@ static void warn_probabilities(struct resolver *r, const struct signature *s, co
   }
 }
 
+static const struct node *behind_moves(const struct node *n) {
+  while (n->op == OP_reshape || n->op == OP_cast || n->op == OP_slice || n->op == OP_transpose ||
+         n->op == OP_broadcast)
+    n = n->inputs[0];
+  return n;
+}
+
+/* Whether the node is what a layer makes without an activation: products by weights, maybe with a bias. */
+static bool is_linear(const struct node *n) {
+  n = behind_moves(n);
+  if (n->op == OP_add) return is_linear(n->inputs[0]) || is_linear(n->inputs[1]);
+  if (n->op != OP_matmul && n->op != OP_conv) return false;
+  return behind_moves(n->inputs[0])->op == OP_variable || behind_moves(n->inputs[1])->op == OP_variable;
+}
+
+/* What takes scores from 0 to 1 would be NaN. */
+static void warn_logits(struct resolver *r, const struct signature *s, const struct value *args) {
+  for (int i = 0; i < s->count; i++) {
+    const struct value *v = &args[i];
+    if (argument_kind(s, i) != ARGUMENT_SCORES || v->kind != VALUE_TENSOR || !is_linear(v->tensor.node))
+      continue;
+    if (told_before(r, v->at, "scores")) continue;
+    const char *name = v->name && v->decl.source ? v->name : "logits";
+    diag_warning(r->diags, v->at,
+                 "logits are given where scores from 0 to 1 are wanted: `%s` is NaN where one lies outside",
+                 s->name);
+    diag_help(r->diags, LOC_NONE, "write `sigmoid(%s)`", name);
+  }
+}
+
 /* A schedule over a part of one step: its arguments stand the other way round. */
 static void warn_steps(struct resolver *r, const struct signature *s, const struct value *args) {
   if (argument_kind(s, 0) != ARGUMENT_RATE || argument_kind(s, 1) != ARGUMENT_STEPS) return;
@@ -76,7 +106,7 @@ void advise_arguments(struct resolver *r, const struct signature *s, const struc
                       const struct value *args) {
   bool of_user = callee->kind == VALUE_FUNCTION && !is_of_library(r, callee);
   if (!of_user) warn_probabilities(r, s, args);
-  if (is_of_library(r, callee)) warn_steps(r, s, args);
+  if (is_of_library(r, callee)) warn_steps(r, s, args), warn_logits(r, s, args);
 }
 
 /* The library takes what a model says first, and the labels behind it, as others do not. */

@@ -114,6 +114,16 @@ void session_say_impatient(struct dgc_session *s) {
         s->options.keep_best ? s->options.keep_best : "");
 }
 
+void session_say_unmeasured(struct dgc_session *s) {
+  const struct best_so_far *b = &s->best->so_far;
+  if (!b->what || b->step >= 0 || b->waited < 1) return;
+  int len = (int)(strrchr(b->what, ':') - b->what);
+  const char *kept = s->options.keep_best;
+  diag_warning(&s->diags, LOC_NONE, "%.*s was no number in %lld evaluation%s%s%s%s", len, b->what,
+               (long long)b->waited, b->waited == 1 ? "" : "s", kept ? ": nothing was kept in " : "",
+               kept ? kept : "", kept ? "" : ", so that none is the best");
+}
+
 bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step) {
   const struct best_so_far *b = s->best->last.what ? &s->best->last : &s->best->so_far;
   if (!b->what || b->step < 0) return false;

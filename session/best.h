@@ -22,6 +22,8 @@ bool session_keeps_last(const struct dgc_session *s, const struct goal *goal);
 void session_leave_last(struct dgc_session *s, const struct best_so_far *before);
 /* Whether the option patience is used up. */
 bool session_impatient(const struct dgc_session *s);
+/* That no evaluation gave a number, so that nothing was best, and nothing kept. */
+void session_say_unmeasured(struct dgc_session *s);
 /* Says so. */
 void session_say_impatient(struct dgc_session *s);
 

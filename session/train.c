@@ -518,7 +518,10 @@ static enum dgc_status train_over(struct training *t) {
   if (!status && t->kept) status = session_save_end(s, s->options.keep_best);
   if (status) return status;
   say_undumped(t);
-  if (session_impatient(s) && !t->stopped) session_say_impatient(s);
+  if (session_impatient(s) && !t->stopped)
+    session_say_impatient(s);
+  else
+    session_say_unmeasured(s);
   if (t->stopped) return end_early(t, DGC_STOPPED);
   return s->options.checkpoint ? save(t) : DGC_OK;
 }

@@ -280,6 +280,27 @@ shows out 'nan'
 expect 0 'eval as JSON' "$dgc" eval line.dsl --data x=good.npy --data y=good.npy --checkpoint a.safetensors --json
 shows out '"loss":null'
 
+# What is watched, and is never a number, has no best: that is said.
+cat >unmeasured.dsl <<'MODEL'
+model unmeasured() {
+  input x : f32[B]
+  var a : f32[] = 0.5
+  train mean(square(a - x)) with sgd(rate = 0.1)
+  metric area = auc(0.1 * x, x > 0)
+}
+MODEL
+printf '1\n2\n3\n' >ones.csv
+printf '1\n-2\n20\n' >both.csv
+watched() {
+  "$dgc" train unmeasured.dsl --data x=ones.csv --eval-data x=$1.csv --epochs 3 --metric-to-watch val.area:max --overwrite --keep-best area.safetensors
+}
+expect 0 'a metric that is never a number' watched both
+shows err 'warning: val.area was no number in 3 evaluations: nothing was kept in area.safetensors'
+[ ! -e area.safetensors ] && pass || fail 'something was kept'
+printf '1\n-0\n2\n' >both.csv
+expect 0 'a metric that is one' watched both
+grep -q 'no number' err && fail "$(cat err)" || pass
+[ -e area.safetensors ] && pass || fail 'nothing was kept'
 # On a terminal, what will be lost is said before it is learned.
 cat >terminal.py <<'PYTHON'
 import os, pty, sys

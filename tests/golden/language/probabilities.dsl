@@ -1,4 +1,4 @@
-# Probabilities that are given where logits are wanted: by name, by an activation, of the library's functions alone.
+# Probabilities that are given where logits are wanted, and the reverse: by name, by an activation, of the library's functions alone.
 # RUN: %dgc check %s 2>&1 | %FileCheck %s
 use nn
 function mine(logits) { return sum(logits) }
@@ -18,6 +18,15 @@ model probabilities() {
   metric f = mean(sigmoid_cross_entropy(logits, p))
   metric g = mine(p)
   predict h = random_categorical(p)
+  hit = cast(label, f32) == 0
+  metric i = auc(p[:, 0], hit)
+  metric j = auc(q[:, 0], hit)
+  logit = squeeze(nn.dense(x, 1), 1)
+  metric k = auc(logit, hit)
+  metric l = auc_pr(scores = logits[:, 2], label = hit)
+  metric m = auc(squeeze(nn.dense(x, 1, use_bias = false), -1), hit)
+  metric n = auc(sigmoid(logit), hit)
+  metric o = auc(x[:, 0], hit)
 }
 # CHECK-NOT: warning:
 # CHECK: :12:36: warning: probabilities are given where logits are wanted: this has been through `softmax`
@@ -28,6 +37,14 @@ model probabilities() {
 # CHECK: :14:61: warning: {{.*}}`sigmoid`
 # CHECK-NOT: warning:
 # CHECK: :15:38: warning: {{.*}}`softmax`
+# CHECK-NOT: warning:
+# CHECK: :25:18: warning: logits are given where scores from 0 to 1 are wanted: `auc` is NaN where one lies outside
+# CHECK: help: write `sigmoid(logit)`
+# CHECK-NOT: warning:
+# CHECK: :26:30: warning: {{.*}}`auc_pr` is NaN
+# CHECK-NOT: warning:
+# CHECK: :27:18: warning: {{.*}}`auc` is NaN
+# CHECK: help: write `sigmoid(logits)`
 # CHECK-NOT: warning:
 # CHECK: :20:34: warning: {{.*}}`softmax`
 # CHECK-NOT: warning:
