@@ -56,6 +56,10 @@ struct type type_make(enum dtype d, int rank, const int64_t *dims) {
   return t;
 }
 
+struct type type_row(const struct type *t) {
+  return type_make((enum dtype)t->dtype, t->rank - 1, t->dim + 1);
+}
+
 struct type type_with_dtype(struct type t, enum dtype d) {
   t.dtype = (uint8_t)d;
   return t;

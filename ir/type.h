@@ -55,6 +55,8 @@ enum dist dist_partial(const char *reduction);
 
 struct type type_scalar(enum dtype d);
 struct type type_make(enum dtype d, int rank, const int64_t *dims);
+/* Of one row of it: without its first axis, which it has. */
+struct type type_row(const struct type *t);
 struct type type_with_dtype(struct type t, enum dtype d);
 bool type_equal(const struct type *a, const struct type *b);
 bool shape_equal(const struct type *a, const struct type *b);

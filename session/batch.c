@@ -174,7 +174,7 @@ static enum dgc_status check_range(struct dgc_session *s, const char *name, int6
   for (int i = 0; i < s->model->ninputs; i++) {
     const struct model_input *in = &s->model->inputs[i];
     if (in->low > in->high || strcmp(in->name, name) != 0) continue;
-    struct type row = type_make((enum dtype)in->type.dtype, in->type.rank - 1, in->type.dim + 1);
+    struct type row = type_row(&in->type);
     int64_t wrong = numbers_outside((enum dtype)row.dtype, data, rows * type_count(&row), in->low, in->high);
     if (wrong < 0) continue;
     return session_fail(s, DGC_INPUT, "row %lld of input '%s': its values must be from %lld to %lld",

@@ -61,7 +61,7 @@ enum dgc_status session_dump_batch(struct dgc_session *s, const struct dataset *
     rows[i] = s->options.no_shuffle ? at : data_order((uint64_t)s->options.seed, b->epoch, ds->rows, at);
   }
   if (known) arrays[n++] = (struct npz_array){"dgc.rows", type_make(DT_I64, 1, &b->rows), rows};
-  if (s->transport && s->transport->rank > 0) return DGC_OK;
+  if (!session_is_first(s)) return DGC_OK;
   const char *path = batch_file(s->call, s->options.dump_batch);
   return npz_write(s->call, path, arrays, n, &s->diags) ? DGC_OK : DGC_RUNTIME;
 }

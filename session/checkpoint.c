@@ -53,7 +53,7 @@ static void make_own(struct dgc_session *s, const char *path) {
 static enum dgc_status may_replace(struct dgc_session *s, const char *path,
                                    bool (*own)(struct dgc_session *s, const char *path)) {
   struct stat st;
-  if (!path || (s->transport && s->transport->rank > 0)) return DGC_OK;
+  if (!path || !session_is_first(s)) return DGC_OK;
   bool holds = stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
   if (holds && !s->options.overwrite && !is_own(s, path) && !(own && own(s, path))) {
     session_fail(s, DGC_USAGE, "%s is there already, and this training would replace it", path);
@@ -129,7 +129,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
       diag_help(&s->diags, LOC_NONE, "%s is as it was before; --allow-nan saves all the same", path);
       return DGC_MISMATCH;
     }
-  if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes it */
+  if (!session_is_first(s)) return DGC_OK; /* the first process writes it */
   struct checkpoint_text *texts = c->texts =
       arena_new_array(a, 20 + (size_t)words_count(s) + (size_t)s->options.set.count, struct checkpoint_text);
   int *n = &c->ntexts;
@@ -313,7 +313,7 @@ enum dgc_status session_claim(struct dgc_session *s) {
   const struct options *o = &s->options;
   enum dgc_status status = DGC_OK;
   if (!o->checkpoint && !o->keep_best) return DGC_OK;
-  if (!s->transport || s->transport->rank == 0) {
+  if (session_is_first(s)) {
     status = claim(s, o->checkpoint, &s->saving->claims[0]);
     if (!status) status = claim(s, o->keep_best, &s->saving->claims[1]);
     if (!status) status = may_replace(s, o->checkpoint, NULL);

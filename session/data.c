@@ -198,7 +198,7 @@ static bool find_rows(struct dgc_session *s, enum data_use use, const struct mod
                       struct data_spec *out) {
   if (!find_file(s, use, input->name, out)) return false;
   struct type *row = arena_new(s->call, struct type);
-  *row = type_make((enum dtype)input->type.dtype, input->type.rank - 1, input->type.dim + 1);
+  *row = type_row(&input->type);
   out->row = row;
   out->pipes = s->transport ? NULL : session_pipes(s);
   out->vocabulary = words_of(s, input->name, use == DATA_TRAIN);
@@ -325,7 +325,7 @@ static enum dgc_status open_data(struct dgc_session *s, enum data_use use, bool 
   for (int i = 0; ds && i < s->model->ninputs; i++) {
     const struct model_input *input = &s->model->inputs[i];
     if (!dataset_find(ds, input->name)) continue;
-    struct type row = type_make((enum dtype)input->type.dtype, input->type.rank - 1, input->type.dim + 1);
+    struct type row = type_row(&input->type);
     bool fits = dataset_expect(ds, input->name, &row, &s->diags);
     if (fits && input->low <= input->high) {
       double wrong;

@@ -98,9 +98,8 @@ static void add_to_sink(struct dgc_session *s, const struct graph *g, struct sin
     (*nsinks)++;
   }
   const struct output *o = &g->outputs[output];
-  const struct type *t = &o->node->type;
   k->names[k->count] = o->name;
-  k->rows[k->count] = type_make((enum dtype)t->dtype, t->rank - 1, t->dim + 1);
+  k->rows[k->count] = type_row(&o->node->type);
   k->outputs[k->count++] = output;
 }
 
@@ -127,7 +126,7 @@ static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, 
 }
 
 static enum dgc_status open_sinks(struct dgc_session *s, struct sink *sinks, int nsinks) {
-  if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes */
+  if (!session_is_first(s)) return DGC_OK; /* the first process writes */
   for (int i = 0; i < nsinks; i++) {
     sinks[i].writer =
         row_writer_create(s->call, sinks[i].path, sinks[i].names, sinks[i].rows, sinks[i].count, &s->diags);

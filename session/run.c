@@ -222,7 +222,7 @@ static enum dgc_status settle_hosts(struct dgc_session *s) {
     s->settlement->done = false;
     status = session_target(s);
   }
-  if (s->settlement->why_sums && s->transport && s->transport->rank == 0)
+  if (s->settlement->why_sums && s->transport && session_is_first(s))
     diag_note(&s->diags, LOC_NONE, "%s", s->settlement->why_sums);
   s->settlement->why_sums = NULL;
   return status;

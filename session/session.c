@@ -182,6 +182,8 @@ _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "dgc_stop is called from handlers of 
 void dgc_stop(struct dgc_session *s) { atomic_store(&s->calls->stop, true); }
 
 /* A call from on_progress leaves the request to the training. */
+bool session_is_first(const struct dgc_session *s) { return !s->transport || s->transport->rank == 0; }
+
 bool session_stopped(struct dgc_session *s) {
   bool stop = atomic_load_explicit(&s->calls->stop, memory_order_relaxed);
   return stop && (s->calls->count > 1 || atomic_exchange(&s->calls->stop, false));

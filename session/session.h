@@ -149,6 +149,8 @@ struct dgc_session *session_create(void);
 enum dgc_status session_alone(struct dgc_session *s);
 /* The error where another process of the cluster cannot be reached. */
 enum dgc_status session_unreached(struct dgc_session *s);
+/* Whether this process is the first of those of a cluster, or the only one: files are written by it. */
+bool session_is_first(const struct dgc_session *s);
 /* Answers dgc_stop: true once for each request. */
 bool session_stopped(struct dgc_session *s);
 /* A string that lives as long as the session's last text. */

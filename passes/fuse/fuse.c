@@ -203,12 +203,17 @@ static bool is_of_other_tower(const struct fusion *f, const struct group *g, con
   return !light && (n->tower != g->root->tower || is_share(g->root));
 }
 
+/* Whether one more member, or one more result, may be in the group at all. */
+static bool has_room(const struct fusion *f, const struct group *g, const struct node *n, bool result) {
+  return g->root->device == n->device && g->nmembers < MAX_GROUP_MEMBERS &&
+         !(result && g->nresults == MAX_KERNEL_RESULTS) && in_time(f, g, n);
+}
+
 /* Makes n part of the group if that is allowed. */
 static bool join(struct fusion *f, const struct node *n, int group, bool result) {
   struct group *g = &f->groups[group];
-  if (g->root->device != n->device || g->nmembers == MAX_GROUP_MEMBERS || !in_time(f, g, n)) return false;
-  if (is_of_other_tower(f, g, n)) return false;
-  if (result && (g->nresults == MAX_KERNEL_RESULTS || node_is_strided(n))) return false;
+  if (!has_room(f, g, n, result) || is_of_other_tower(f, g, n)) return false;
+  if (result && node_is_strided(n)) return false;
   int count = 0;
   for (int i = 0; i < g->nuses; i++) {
     if (g->uses[i].node != n) continue;
@@ -341,9 +346,8 @@ static bool join_sums(struct fusion *f, const struct node *n, const struct closu
   for (int i = f->nsums - 1; i >= 0 && i >= f->nsums - SUMS_TRIED; i--) {
     struct group *g = &f->groups[f->sums[i]];
     struct group_use u = {.node = n->inputs[0], .inside = true};
-    if (g->root->device != n->device || r->place <= g->root->id || !may_reduce(f, g, n)) continue;
+    if (r->place <= g->root->id || !has_room(f, g, n, true) || !may_reduce(f, g, n)) continue;
     if (is_of_other_tower(f, g, n)) continue;
-    if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
     if (has_to_wait(g) || !loads_same(f, g, true, c)) continue;
     if (g->nuses + g->nresults + 2 > MAX_FUSED_ARGS || !add_use(f, g, u)) continue;
     add_member(f, f->sums[i], n, true);
@@ -411,10 +415,9 @@ static bool join_beside(struct fusion *f, const struct node *n, const struct rea
   for (int i = f->ngroups - 1; i >= 0 && i >= f->ngroups - GROUPS_TRIED; i--) {
     struct group *g = &f->groups[i];
     if (g->nreduce || op_of(g->root)->kind != KIND_ELEMENTWISE || !same_shape(n, g->root)) continue;
-    if (g->root->device != n->device || r->place <= g->root->id) continue;
+    if (r->place <= g->root->id || !has_room(f, g, n, true)) continue;
     if (g->root->tower != n->tower || g->root->replica != n->replica)
       continue; /* none reads what is another's */
-    if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
     if ((f->latest && in_turn(f, g, n)) || !loads_same(f, g, false, &c)) continue;
     int nuses = g->nuses;
     if (add_inputs(f, g, n, (struct group_use){0}) && g->nuses + g->nresults + 1 <= MAX_FUSED_ARGS) {

@@ -43,7 +43,7 @@ struct node *version_of(const struct replicate *r, const struct node *variable, 
   }
   int home = strategy_home(&r->s, variable);
   for (int i = 0; i < r->ngroups; i++) {
-    struct node *n = r->groups[i].copies[(size_t)variable->id * (size_t)r->ndevices + (size_t)home];
+    struct node *n = r->groups[i].copies[by_device(r, variable, home)];
     if (n) return n;
   }
   return NULL;

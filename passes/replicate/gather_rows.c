@@ -25,8 +25,7 @@ static struct node *rows_on(struct replicate *r, const struct node *n, const str
   int axes = n->inputs[1]->type.rank;
   const char *name = tower_name(r, arena_printf(r->to->arena, "%s.rows", x->name), tower);
   place_context(r, x, DIST_PER_REPLICA, tower, -1);
-  if (has_tower(r, tower))
-    return flat_rows(r, name, r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)tower], axes);
+  if (has_tower(r, tower)) return flat_rows(r, name, r->towers[by_tower(r, x, tower)], axes);
   struct type t = type_specialize(&x->type, tower_rows(tower, r->s.towers, r->batch));
   struct type flat = {.dtype = t.dtype, .rank = 1, .dim = {1}};
   for (int i = 0; i < axes; i++) flat.dim[0] *= t.dim[i];
@@ -40,9 +39,9 @@ struct node *gathered_rows(struct replicate *r, struct tower_group *g, const str
                            int device) {
   const struct node *x = n->inputs[input];
   int axes = n->inputs[1]->type.rank;
-  struct node **towers = &r->towers[(size_t)x->id * (size_t)r->s.towers];
+  struct node **towers = &r->towers[by_tower(r, x, 0)];
   if (r->single) return towers[0];
-  struct node **have = &g->all_rows[(size_t)x->id * (size_t)r->ndevices + (size_t)device];
+  struct node **have = &g->all_rows[by_device(r, x, device)];
   if (*have) return *have;
   const char *name = arena_printf(r->to->arena, "%s.rows", x->name);
   if (is_whole_input(r, g, x)) {

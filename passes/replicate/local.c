@@ -15,7 +15,7 @@
 #include <string.h>
 
 static struct node **copies_of(const struct replicate *r, const struct node *n) {
-  return &r->towers[(size_t)n->id * (size_t)r->s.towers];
+  return &r->towers[by_tower(r, n, 0)];
 }
 
 /* Towers whose values count in an aggregate. */
@@ -35,7 +35,7 @@ static struct node *local_value(struct replicate *r, const struct tower_group *g
                                 int tower) {
   if (!has_local(r, x)) return mirrored_value(r, g, x, strategy_worker(&r->s, tower));
   struct node **of = is_on_read(x) || is_model_rows(r, x) ? r->towers : r->local;
-  return of[(size_t)x->id * (size_t)r->s.towers + (size_t)tower];
+  return of[by_tower(r, x, tower)];
 }
 
 /* The model's name where the model has no such value for all towers. */
@@ -56,7 +56,7 @@ bool clone_local(struct replicate *r, struct tower_group *g, const struct node *
     place_context(r, n, DIST_PER_REPLICA, t, -1);
     struct node *c = clone(r, n, names[t], in, s);
     if (!(c = lift(r, n, c, t))) return false;
-    r->local[(size_t)n->id * (size_t)r->s.towers + (size_t)t] = c;
+    r->local[by_tower(r, n, t)] = c;
   }
   return true;
 }

@@ -30,9 +30,9 @@ static bool clone_input(struct replicate *r, struct tower_group *g, const struct
   struct type global = type_specialize(&n->type, r->batch);
   place_context(r, n, DIST_MIRRORED, -1, r->s.inputs);
   struct node *x = build_input(r->to, n->name, &global);
-  g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)r->s.inputs] = x;
+  g->copies[by_device(r, n, r->s.inputs)] = x;
   if (!x || r->dist[n->id] != DIST_PER_REPLICA) return x != NULL;
-  struct node **towers = &r->towers[(size_t)n->id * (size_t)r->s.towers];
+  struct node **towers = &r->towers[by_tower(r, n, 0)];
   int64_t each = -n->type.dim[0];
   const char *name = arena_printf(r->to->arena, "split_inputs/%s", n->name);
   for (int t = g->first_tower; t < g->first_tower + g->ntowers; t++) {
@@ -155,14 +155,14 @@ static bool assign_last(struct replicate *r, const struct output *o) {
 
 static bool add_update(struct replicate *r, const struct output *o) {
   for (int t = 0; on_towers(r, o->node) && t < r->s.towers; t++) {
-    struct node *n = r->towers[(size_t)o->node->id * (size_t)r->s.towers + (size_t)t];
+    struct node *n = r->towers[by_tower(r, o->node, t)];
     if (n) graph_add_output(r->to, o->role, tower_name(r, o->name, t), n, 0);
   }
   if (on_towers(r, o->node)) return true;
   if (r->ngroups > 1) return assign_last(r, o);
   struct tower_group *g = &r->groups[0];
   for (int d = 0; d < r->ndevices; d++) {
-    struct node *n = g->copies[(size_t)o->node->id * (size_t)r->ndevices + (size_t)d];
+    struct node *n = g->copies[by_device(r, o->node, d)];
     if (n) graph_add_output(r->to, o->role, copy_name(r, g, o->node, o->name, d), n, 0);
   }
   return true;
@@ -174,8 +174,7 @@ static struct node *result_rows(struct replicate *r, const struct output *o, con
   const char *of_tower = tower_name(r, arena_printf(r->to->arena, "%s.rows", name), tower);
   place_context(r, x, DIST_PER_REPLICA, tower, -1);
   r->to->at.scope = of_tower;
-  return rows_first(r->to, of_tower, x, r->blocks.of[x->id],
-                    r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)tower],
+  return rows_first(r->to, of_tower, x, r->blocks.of[x->id], r->towers[by_tower(r, x, tower)],
                     tower_rows(tower, r->s.towers, r->batch));
 }
 

@@ -62,6 +62,14 @@ static inline bool has_tower(const struct replicate *r, int tower) {
   return part_has(&r->part, r->part.process < 0 ? 0 : strategy_worker(&r->s, tower));
 }
 
+/* Where the value of a source node for a tower, or on a device, is in `towers`, `local`, `copies` and `all_rows`. */
+static inline size_t by_tower(const struct replicate *r, const struct node *n, int tower) {
+  return (size_t)n->id * (size_t)r->s.towers + (size_t)tower;
+}
+static inline size_t by_device(const struct replicate *r, const struct node *n, int device) {
+  return (size_t)n->id * (size_t)r->ndevices + (size_t)device;
+}
+
 static inline void set_add(uint64_t *set, int device) { set[device / 64] |= UINT64_C(1) << device % 64; }
 static inline bool set_has(const uint64_t *set, int device) { return set[device / 64] >> device % 64 & 1; }
 

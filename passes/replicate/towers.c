@@ -15,7 +15,7 @@ static bool send_fixed(struct replicate *r, const struct tower_group *g, const s
   if (!starts_from_primary(r, n)) return true;
   const struct node *x = n->inputs[1];
   int primary = primary_device(r, g, x);
-  struct node *have = primary < 0 ? NULL : g->copies[(size_t)x->id * (size_t)r->ndevices + (size_t)primary];
+  struct node *have = primary < 0 ? NULL : g->copies[by_device(r, x, primary)];
   int64_t order = x->id;
   for (int p = 0; have && part_has(&r->part, primary) && p < r->part.count; p++) {
     int to = r->part.first[p];
@@ -31,7 +31,7 @@ static bool clone_variable(struct replicate *r, struct tower_group *g, const str
   int home = primary_device(r, g, n), own = r->part.process;
   if (!needed_on(r, g, n, home)) return true;
   const uint8_t *reads = readers_of(r, g, n);
-  struct node **have = &g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)home];
+  struct node **have = &g->copies[by_device(r, n, home)];
   int64_t order = n->id;
   place_context(r, n, DIST_MIRRORED, -1, home);
   struct node *v = clone(r, n, n->name, NULL, (struct clone_rows){-1, g->rows, 0, g->rows});
@@ -64,7 +64,7 @@ bool clone_mirrored(struct replicate *r, struct tower_group *g, const struct nod
     struct node *c = n->op == OP_aggregate ? aggregate_same(r, g, n, in[0])
                                            : clone(r, n, copy_name(r, g, n, n->name, d), in, batch);
     if (!c) return false;
-    g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)d] = c;
+    g->copies[by_device(r, n, d)] = c;
   }
   return true;
 }
@@ -78,8 +78,7 @@ bool clone_towers(struct replicate *r, struct tower_group *g, const struct node 
       const struct node *x = n->inputs[k];
       bool per_tower =
           r->dist[x->id] == DIST_PER_REPLICA || (r->dist[x->id] == DIST_PARTIAL && passes_partial(r, n));
-      in[k] = per_tower ? r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)t]
-                        : mirrored_value(r, g, x, device);
+      in[k] = per_tower ? r->towers[by_tower(r, x, t)] : mirrored_value(r, g, x, device);
     }
     enum dist dist = (enum dist)r->dist[n->id];
     if (dist == DIST_PARTIAL) dist = dist_partial(r->reduction[n->id]);
@@ -90,7 +89,7 @@ bool clone_towers(struct replicate *r, struct tower_group *g, const struct node 
     struct node *c = clone(r, n, tower_name(r, n->name, t), in, (struct clone_rows){t, rows, first, g->rows});
     if (dist == DIST_PER_REPLICA && type_batch_axis(&n->type) < 0) c = lift(r, n, c, t);
     if (!c) return false;
-    r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)t] = c;
+    r->towers[by_tower(r, n, t)] = c;
   }
   return true;
 }
@@ -136,7 +135,7 @@ static struct node *known_share(struct replicate *r, const struct tower_group *g
 static bool reduce_part(struct replicate *r, struct tower_group *g, const struct node *n, int device) {
   const struct task_part *p = &r->part;
   const uint8_t *reads = readers_of_sum(r, g, n);
-  struct node **shares = &r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)p->first_tower], *known;
+  struct node **shares = &r->towers[by_tower(r, n, p->first_tower)], *known;
   if (!p->ntowers) {
     if (!part_has(p, device) && !reads[p->process]) return true;
     shares = &known;
@@ -155,7 +154,7 @@ bool reduce_towers(struct replicate *r, struct tower_group *g, const struct node
   int device = r->dist[n->id] == DIST_PARTIAL ? sum_device(r, g, n) : -1;
   if (device < 0) return true;
   if (is_aggregated(n) && !r->single) return join_local(r, g, n, device);
-  struct node **all = &r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)g->first_tower];
+  struct node **all = &r->towers[by_tower(r, n, g->first_tower)];
   if (r->single) {
     g->sums[n->id] = all[0];
     return true;
