@@ -176,6 +176,10 @@ int target_process(const struct target *t, const int *of, const char *task) {
   return -1;
 }
 
+bool device_is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
+
+bool device_carries_towers(const struct device *d) { return !d->no_towers && !device_is_server(d); }
+
 int target_add_cpu(struct arena *a, struct target *t, int like) {
   struct device *more = arena_new_array(a, (size_t)t->ndevices + 1, struct device);
   if (t->ndevices) memcpy(more, t->devices, sizeof *more * (size_t)t->ndevices);
@@ -183,7 +187,7 @@ int target_add_cpu(struct arena *a, struct target *t, int like) {
   name.kind = "cpu";
   name.index = 0;
   name.part = -1;
-  more[t->ndevices] = (struct device){.name = name, .text = device_name_text(a, name), .storage = true};
+  more[t->ndevices] = (struct device){.name = name, .text = device_name_text(a, name), .no_towers = true};
   t->devices = more;
   more[t->ndevices].memory = target_usual_memory(t, t->ndevices);
   return t->ndevices++;

@@ -22,7 +22,7 @@ struct device {
   const char *text; /* canonical: "/cpu:0", "/job:ps/task:1/cpu:0" */
   int memory;       /* devices with equal numbers share one memory: no copy is needed between them */
   bool simulated;
-  bool storage; /* carries no towers: it keeps variables, or splits batches */
+  bool no_towers; /* it keeps variables, or splits batches; "(storage)" in texts */
 };
 
 enum { MAX_TARGET_DEVICES = 16384 };
@@ -51,6 +51,11 @@ const int *target_usual_memories(struct arena *a, const struct target *t);
 /* Adds /cpu:0 of the task of device `like`, which every machine has, behind the others, in an array of `a`, as
  * storage. Its number. */
 int target_add_cpu(struct arena *a, struct target *t, int like);
+
+/* Whether it is one of the job ps, which keeps variables; and whether towers may lie on it: that is no server, and not
+ * there to keep something only. */
+bool device_is_server(const struct device *d);
+bool device_carries_towers(const struct device *d);
 
 /* Which process runs each device when every task of the cluster is one: tasks are numbered as they come in the list,
  * devices of no task count as task 0's. `of` has room for all devices. How many processes. */

@@ -25,11 +25,11 @@ static int new_buffer(struct schedule *s, int value, int first, int last) {
 }
 
 /* The place of the unit's first step, and of its last. */
-static int first_place(const struct schedule *s, const struct plan_unit *t) {
+static int begins_at(const struct schedule *s, const struct plan_unit *t) {
   return s->lines[t->device].at[t->begin];
 }
 
-static int last_place(const struct schedule *s, const struct plan_unit *t) {
+static int ends_at(const struct schedule *s, const struct plan_unit *t) {
   return s->lines[t->device].at[t->begin + t->nlaunches - 1];
 }
 
@@ -37,14 +37,14 @@ static int last_place(const struct schedule *s, const struct plan_unit *t) {
 static int last_use(const struct schedule *s, const struct planned_value *v) {
   if (v->is_output) return INT_MAX;
   int last = 0;
-  if (v->producer != NONE) last = last_place(s, &s->units[v->producer]);
+  if (v->producer != NONE) last = ends_at(s, &s->units[v->producer]);
   for (int l = v->readers; l != NONE && last < INT_MAX; l = s->links[l].next) {
     const struct plan_unit *t = &s->units[s->links[l].unit];
     if (t->kind == STEP_SEND) return INT_MAX; /* until it is gone, which is waited for at the end */
     if (t->nlaunches == 0) continue;
     int use;
     if (t->device == v->device) {
-      use = last_place(s, t);
+      use = ends_at(s, t);
     } else if (t->message != NONE) {
       use = INT_MAX; /* until it is gone, which is waited for at the end */
     } else {
@@ -81,7 +81,7 @@ static bool has_short_rows(const struct schedule *s, const struct plan_unit *t) 
 static int take_over(const struct schedule *s, const struct plan_unit *t, int r) {
   const struct planned_value *v = &s->values[t->result + r];
   if (t->kind == STEP_COPY || t->kind == STEP_LOOP || t->nlaunches != 1 || has_short_rows(s, t)) return NONE;
-  int now = last_place(s, t);
+  int now = ends_at(s, t);
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value == NONE) continue;
     int buffer = s->values[t->reads[i].value].buffer;
@@ -101,7 +101,7 @@ static void place_result(struct schedule *s, const struct plan_unit *t, int r) {
   }
   if (v->whole != NONE) {
     struct planned_value *whole = &s->values[v->whole];
-    if (whole->buffer == NONE) new_buffer(s, v->whole, first_place(s, t), last_use(s, whole));
+    if (whole->buffer == NONE) new_buffer(s, v->whole, begins_at(s, t), last_use(s, whole));
     v->buffer = whole->buffer;
     return;
   }
@@ -111,7 +111,7 @@ static void place_result(struct schedule *s, const struct plan_unit *t, int r) {
   if (v->buffer != NONE)
     s->plan->buffers[v->buffer].last = last;
   else
-    new_buffer(s, t->result + r, first_place(s, t), last);
+    new_buffer(s, t->result + r, begins_at(s, t), last);
 }
 
 /* Inputs, variables and constants are there before the first step. */

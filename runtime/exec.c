@@ -64,7 +64,7 @@ static const struct command *advance_slowly(struct exec *e, struct lane *lane, c
 
 /* Says where the devices of a worker wait that has nothing to do for long; or that they go on. */
 static void say_stands(struct lane *first, const struct lane *end, bool waits) {
-  for (struct lane *l = first; l < end; l++) atomic_store(&l->stands, waits ? l->next : NULL);
+  for (struct lane *l = first; l < end; l++) atomic_store(&l->long_wait, waits ? l->next : NULL);
 }
 
 /* Whether a device goes on that waits ; if it is the first to go on since `idle`, that was spent waiting for whom
@@ -101,7 +101,7 @@ static void run_lanes(struct exec *e, int worker) {
   struct lane *first = e->lanes + e->first_lane[worker], *end = e->lanes + e->first_lane[worker + 1];
   uint64_t run = e->run;
   for (struct lane *l = first; l < end; l++) l->next = l->commands;
-  bool slowly = e->looks > 0;
+  bool slowly = e->observers > 0;
   unsigned spins = 0;
   uint64_t idle = 0; /* since when */
   uint64_t *waited = e->waited ? e->waited + worker * e->transport->size : NULL;
@@ -194,7 +194,7 @@ static void issue(void *e) { run_worker(e, 0); }
  * its calls work. */
 static bool replay(struct exec *e) {
   const struct opened *o = e->async[0];
-  if (e->unrecordable || e->looks || e->limit || !o->backend->record || e->runs == 0) return false;
+  if (e->unrecordable || e->observers || e->limit || !o->backend->record || e->runs == 0) return false;
   if (!e->recording) e->recording = o->backend->record(o->self, issue, e);
   e->unrecordable = !e->recording;
   e->run += e->unrecordable; /* the attempt has given this run's signals */
@@ -253,12 +253,12 @@ bool exec_run_timed(struct exec *e, struct exec_times *t) {
     e->lanes[i].took = t->steps ? t->steps[e->lanes[i].device] : NULL;
   }
   e->times = t;
-  e->looks++;
+  e->observers++;
   uint64_t begin = clock_ns();
   bool done = run(e);
   t->wall = clock_ns() - begin;
   e->times = NULL;
-  e->looks--;
+  e->observers--;
   t->worked = 0;
   for (int i = 0; i < e->nlanes; i++) {
     int device = e->lanes[i].device;
@@ -318,24 +318,25 @@ bool exec_read(const struct exec *e, int output, void *data) {
                              e->plan->buffers[at->buffer].device, bytes);
 }
 
-bool exec_post(struct exec *e, int output, struct deferred_read *r) {
+bool exec_read_begin(struct exec *e, int output, struct deferred_read *r) {
   const struct plan_value *v = &e->plan->outputs[output];
   const struct operand *at = output_operand(e, output);
   int device = at ? e->plan->buffers[at->buffer].device : 0;
   const struct opened *o = e->engines->devices[device];
   *r = (struct deferred_read){.device = device, .bytes = (size_t)type_bytes(&v->type)};
-  if (!at || !o->backend->post) return exec_read(e, output, r->value);
-  if (*e->engines->lost || !o->backend->post(o->self, device, operand_address(e, at), r->bytes, &r->number))
+  if (!at || !o->backend->read_begin) return exec_read(e, output, r->value);
+  if (*e->engines->lost ||
+      !o->backend->read_begin(o->self, device, operand_address(e, at), r->bytes, &r->number))
     return false;
   if (r->number == DEFERRED_NONE) return exec_read(e, output, r->value);
   r->on = o;
   return true;
 }
 
-bool exec_collect(struct exec *e, const struct deferred_read *r, void *data) {
+bool exec_read_end(struct exec *e, const struct deferred_read *r, void *data) {
   if (!r->on) {
     memcpy(data, r->value, r->bytes);
     return true;
   }
-  return !*e->engines->lost && r->on->backend->collect(r->on->self, r->device, r->number, data, r->bytes);
+  return !*e->engines->lost && r->on->backend->read_end(r->on->self, r->device, r->number, data, r->bytes);
 }

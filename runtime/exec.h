@@ -40,8 +40,8 @@ struct deferred_read {
   size_t bytes;
   char value[DEFERRED_BYTES];
 };
-bool exec_post(struct exec *e, int output, struct deferred_read *r);
-bool exec_collect(struct exec *e, const struct deferred_read *r, void *data);
+bool exec_read_begin(struct exec *e, int output, struct deferred_read *r);
+bool exec_read_end(struct exec *e, const struct deferred_read *r, void *data);
 /* One step of training, evaluation or prediction. It may go on behind the host when this returns; whatever asks
  * for its results waits for them. False when a device failed, in this run or an earlier one, or the interpreter
  * ran out of host memory: variables may then hold anything. */

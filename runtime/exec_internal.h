@@ -19,14 +19,15 @@ struct lane {
   const struct command *commands; /* the last one is COMMAND_END */
   const struct command *next;     /* in the present run */
   int device;
-  struct step_time worked;     /* in a timed run: inside of kernels, library calls and copies */
-  struct step_time *took;      /* in a timed run that asks for it: by step, struct exec_times */
-  const char **libraries;      /* by step likewise: struct pieces */
-  const struct command *stood; /* of a run that is looked at: where it waits, or waited last; NULL: nowhere */
-  uint64_t stood_since;
+  struct step_time worked; /* in a timed run: inside of kernels, library calls and copies */
+  struct step_time *took;  /* in a timed run that asks for it: by step, struct exec_times */
+  const char **libraries;  /* by step likewise: struct pieces */
+  const struct command
+      *traced_wait; /* of a run that is looked at: where it waits, or waited last; NULL: nowhere */
+  uint64_t traced_since;
   struct board *board; /* where it puts what it shares */
   _Atomic(const struct command *)
-      stands; /* where it has waited for long; NULL: it goes on, as far as is known */
+      long_wait; /* where it has waited for long; NULL: it goes on, as far as is known */
 };
 
 /* A point of a queue, or the end of a device whose work runs behind the host. */
@@ -74,18 +75,18 @@ struct exec {
   struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
   _Atomic bool failed;
-  int looks;                /* which of the next two are asked for: runs are looked at if any is */
+  int observers;            /* which of the next two are asked for: runs are looked at if any is */
   struct exec_trace *trace; /* in a traced run */
   struct exec_times *times; /* in a timed run */
 
   /* The watch over runs. */
-  double limit;         /* seconds; 0 = none */
-  uint64_t deadline;    /* of the present run; 0 = none */
-  uint64_t looked;      /* when the clock was looked at last */
-  _Atomic bool looking; /* a worker is doing so */
-  _Atomic bool overdue; /* the deadline has passed */
-  bool asked;           /* all devices have been given all of the work of the run, and its end */
-  struct point *ends;   /* of devices whose work runs behind the host */
+  double limit;               /* seconds; 0 = none */
+  uint64_t deadline;          /* of the present run; 0 = none */
+  uint64_t clock_read;        /* when the clock was looked at last */
+  _Atomic bool reading_clock; /* a worker is doing so */
+  _Atomic bool overdue;       /* the deadline has passed */
+  bool asked;                 /* all devices have been given all of the work of the run, and its end */
+  struct point *ends;         /* of devices whose work runs behind the host */
   int nends;
 
   /* Where devices work behind the host. */

@@ -186,10 +186,10 @@ void exec_tally(struct exec *e, uint64_t time) {
 static const struct lane *lane_in_question(struct exec *e, int device) {
   const struct lane *waits = e->lanes;
   for (struct lane *l = e->lanes; l < e->lanes + e->nlanes; l++) {
-    const struct command *stands = atomic_load(&l->stands);
+    const struct command *long_wait = atomic_load(&l->long_wait);
     if (l->device == device) return l;
-    if (device < 0 && !stands) return l;
-    if (stands && stands->kind != COMMAND_END) waits = l;
+    if (device < 0 && !long_wait) return l;
+    if (long_wait && long_wait->kind != COMMAND_END) waits = l;
   }
   return waits;
 }
@@ -216,7 +216,7 @@ static void exec_whereabouts(void *exec, int device, struct whereabouts *out) {
   const struct lane *l = lane_in_question(e, device);
   for (int hops = 0; l && hops < e->nlanes; hops++) {
     const struct device_plan *dp = &e->plan->devices[l->device];
-    const struct command *c = atomic_load(&l->stands);
+    const struct command *c = atomic_load(&l->long_wait);
     const struct step *s = c && c->step < (uint32_t)dp->nsteps ? &dp->steps[c->step] : NULL;
     snprintf(out->what, sizeof out->what, "%s", e->engines->target.devices[l->device].text);
     if (!s || c->kind == COMMAND_END) return;

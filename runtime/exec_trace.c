@@ -18,26 +18,26 @@ struct exec_trace *exec_trace_make(struct arena *a, const struct exec *e) {
 }
 
 void exec_trace(struct exec *e, struct exec_trace *t) {
-  e->looks += (t != NULL) - (e->trace != NULL);
+  e->observers += (t != NULL) - (e->trace != NULL);
   e->trace = t;
   for (int i = 0; t && i < t->rows; i++) t->counts[i] = 0;
-  for (int i = 0; i < e->nlanes; i++) e->lanes[i].stood = NULL;
+  for (int i = 0; i < e->nlanes; i++) e->lanes[i].traced_wait = NULL;
 }
 
 void exec_trace_stand(struct lane *lane, const struct command *c) {
-  if (c->kind == COMMAND_END || lane->stood == c) return;
-  lane->stood = c;
-  lane->stood_since = clock_ns();
+  if (c->kind == COMMAND_END || lane->traced_wait == c) return;
+  lane->traced_wait = c;
+  lane->traced_since = clock_ns();
 }
 
 void exec_trace_command(struct exec *e, struct lane *lane, const struct command *c, uint64_t begin,
                         bool works) {
   struct exec_trace *t = e->trace;
   int row = (int)(lane - e->lanes);
-  if (lane->stood)
+  if (lane->traced_wait)
     t->events[row][t->counts[row]++] =
-        (struct exec_event){lane->stood_since, begin, lane->device, (int)lane->stood->step, true};
-  lane->stood = NULL;
+        (struct exec_event){lane->traced_since, begin, lane->device, (int)lane->traced_wait->step, true};
+  lane->traced_wait = NULL;
   if (works)
     t->events[row][t->counts[row]++] =
         (struct exec_event){begin, clock_ns(), lane->device, (int)c->step, false};

@@ -35,18 +35,18 @@ void exec_watch(struct exec *e) {
   e->asked = false;
   if (!e->limit) return;
   atomic_store(&e->overdue, false);
-  e->looked = now(e);
-  e->deadline = e->looked + (uint64_t)(e->limit * 1e9);
+  e->clock_read = now(e);
+  e->deadline = e->clock_read + (uint64_t)(e->limit * 1e9);
 }
 
 /* False, too, where another worker is looking. */
 static bool is_overdue(struct exec *e) {
-  if (atomic_exchange_explicit(&e->looking, true, memory_order_acquire)) return false;
+  if (atomic_exchange_explicit(&e->reading_clock, true, memory_order_acquire)) return false;
   uint64_t time = now(e);
-  e->deadline += clock_stopped(e->looked, time);
-  e->looked = time;
+  e->deadline += clock_stopped(e->clock_read, time);
+  e->clock_read = time;
   bool overdue = time >= e->deadline;
-  atomic_store_explicit(&e->looking, false, memory_order_release);
+  atomic_store_explicit(&e->reading_clock, false, memory_order_release);
   return overdue;
 }
 

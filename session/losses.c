@@ -65,25 +65,25 @@ static int place(const struct losses *all, const struct loaded *l, int output) {
   return plan_output(l->plan, OUTPUT_LOSS, all->g->outputs[output].name);
 }
 
-enum dgc_status losses_post(struct losses *all, const struct loaded *l, int64_t rows, int64_t step,
-                            struct odd_loss *odd) {
+enum dgc_status losses_read_begin(struct losses *all, const struct loaded *l, int64_t rows, int64_t step,
+                                  struct odd_loss *odd) {
   struct unread next = all->spare;
   next.l = l;
   next.rows = rows;
   next.step = step;
   odd->l = NULL;
   for (int i = 0; i < all->g->noutputs; i++)
-    if (is_loss(all, i) && !exec_post(l->exec, place(all, l, i), &next.losses[i]))
+    if (is_loss(all, i) && !exec_read_begin(l->exec, place(all, l, i), &next.losses[i]))
       return session_device_failed(all->s);
-  enum dgc_status status = all->totals ? totals_post(all->s, all->totals, l, next.totals) : DGC_OK;
-  if (!status) status = losses_collect(all, odd);
+  enum dgc_status status = all->totals ? totals_read_begin(all->s, all->totals, l, next.totals) : DGC_OK;
+  if (!status) status = losses_read_end(all, odd);
   all->spare = all->unread;
   all->unread = next;
   bool wait = !status && !odd->l && all->totals && totals_wait(all->totals);
-  return wait ? losses_collect(all, odd) : status;
+  return wait ? losses_read_end(all, odd) : status;
 }
 
-enum dgc_status losses_collect(struct losses *all, struct odd_loss *odd) {
+enum dgc_status losses_read_end(struct losses *all, struct odd_loss *odd) {
   struct unread *u = &all->unread;
   const struct loaded *l = u->l;
   odd->l = NULL;
@@ -92,7 +92,7 @@ enum dgc_status losses_collect(struct losses *all, struct odd_loss *odd) {
   for (int i = 0; i < all->g->noutputs; i++) {
     if (!is_loss(all, i)) continue;
     double value;
-    enum dgc_status status = output_collect(all->s, l, place(all, l, i), &u->losses[i], &value);
+    enum dgc_status status = output_read_end(all->s, l, place(all, l, i), &u->losses[i], &value);
     if (status) return status;
     if (!isfinite(value) && !all->s->options.allow_nan) {
       *odd = (struct odd_loss){l, place(all, l, i), value, u->step};
@@ -102,7 +102,7 @@ enum dgc_status losses_collect(struct losses *all, struct odd_loss *odd) {
     all->sum += value * (double)u->rows;
   }
   all->rows += (double)u->rows;
-  return all->totals ? totals_collect(all->s, all->totals, l, u->rows, u->totals) : DGC_OK;
+  return all->totals ? totals_read_end(all->s, all->totals, l, u->rows, u->totals) : DGC_OK;
 }
 
 void losses_add(struct losses *all, double sum, double rows) {

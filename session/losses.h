@@ -21,10 +21,10 @@ struct losses *losses_begin(struct dgc_session *s);
 void losses_clear(struct losses *all);
 /* Asks for what the run of a batch gave, before it waits for what the one before gave, so that the devices have work
  * meanwhile. `step`: its number, from 1. */
-enum dgc_status losses_post(struct losses *all, const struct loaded *l, int64_t rows, int64_t step,
-                            struct odd_loss *odd);
+enum dgc_status losses_read_begin(struct losses *all, const struct loaded *l, int64_t rows, int64_t step,
+                                  struct odd_loss *odd);
 /* Waits for what was asked for. */
-enum dgc_status losses_collect(struct losses *all, struct odd_loss *odd);
+enum dgc_status losses_read_end(struct losses *all, struct odd_loss *odd);
 /* Of steps in no order, only the sum of all losses is known: each times its rows, and their rows; negative to take them
  * back. */
 void losses_add(struct losses *all, double sum, double rows);

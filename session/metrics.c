@@ -175,12 +175,12 @@ bool totals_wait(const struct totals *t) {
   return large;
 }
 
-enum dgc_status totals_post(struct dgc_session *s, struct totals *t, const struct loaded *l,
-                            struct deferred_read *reads) {
+enum dgc_status totals_read_begin(struct dgc_session *s, struct totals *t, const struct loaded *l,
+                                  struct deferred_read *reads) {
   for (int i = 0; i < t->g->noutputs; i++) {
     const struct output *o = &t->g->outputs[i];
     if (!is_counted(o) || !is_small(t, i)) continue;
-    if (!exec_post(l->exec, plan_output(l->plan, o->role, o->name), &reads[i]))
+    if (!exec_read_begin(l->exec, plan_output(l->plan, o->role, o->name), &reads[i]))
       return session_device_failed(s);
   }
   return DGC_OK;
@@ -191,7 +191,7 @@ static enum dgc_status add_output(struct dgc_session *s, struct totals *t, const
   const struct output *o = &t->g->outputs[output];
   struct total *to = &t->of[output];
   int at = plan_output(l->plan, o->role, o->name);
-  bool there = r ? exec_collect(l->exec, r, to->batch.data) : exec_read(l->exec, at, to->batch.data);
+  bool there = r ? exec_read_end(l->exec, r, to->batch.data) : exec_read(l->exec, at, to->batch.data);
   if (!there) return session_device_failed(s);
   join_batch(to, t->begun ? join_of(o->role) : JOIN_LAST);
   int64_t count = l->plan->outputs[at].count;
@@ -199,8 +199,8 @@ static enum dgc_status add_output(struct dgc_session *s, struct totals *t, const
   return DGC_OK;
 }
 
-enum dgc_status totals_collect(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows,
-                               const struct deferred_read *reads) {
+enum dgc_status totals_read_end(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows,
+                                const struct deferred_read *reads) {
   for (int i = 0; i < t->g->noutputs; i++) {
     if (!is_counted(&t->g->outputs[i])) continue;
     enum dgc_status status = add_output(s, t, l, i, rows, reads && is_small(t, i) ? &reads[i] : NULL);
@@ -211,7 +211,7 @@ enum dgc_status totals_collect(struct dgc_session *s, struct totals *t, const st
 }
 
 enum dgc_status totals_add(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows) {
-  return totals_collect(s, t, l, rows, NULL);
+  return totals_read_end(s, t, l, rows, NULL);
 }
 
 /* ---- metrics ---- */

@@ -20,10 +20,10 @@ void totals_clear(struct totals *t);
 enum dgc_status totals_add(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows);
 /* The same in two parts: `reads` are as many as the source graph has outputs. Where totals_wait is false, other runs
  * may begin between the two. */
-enum dgc_status totals_post(struct dgc_session *s, struct totals *t, const struct loaded *l,
-                            struct deferred_read *reads);
-enum dgc_status totals_collect(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows,
-                               const struct deferred_read *reads);
+enum dgc_status totals_read_begin(struct dgc_session *s, struct totals *t, const struct loaded *l,
+                                  struct deferred_read *reads);
+enum dgc_status totals_read_end(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows,
+                                const struct deferred_read *reads);
 bool totals_wait(const struct totals *t);
 /* The metrics of all that was added, in the order of the model's text, totals_count of them. Their names live as long
  * as the model. */

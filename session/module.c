@@ -21,7 +21,7 @@ const char module_pass[] = "pack";
 
 int module_devices(const struct graph *g) {
   int count = 0;
-  for (int i = 0; i < g->config.target.ndevices; i++) count += !g->config.target.devices[i].storage;
+  for (int i = 0; i < g->config.target.ndevices; i++) count += !g->config.target.devices[i].no_towers;
   return count;
 }
 
@@ -32,7 +32,7 @@ bool session_runs_modules(const struct dgc_session *s) {
 /* A device that cannot run beside the first; NULL: all can. */
 static const struct device *other_kind(const struct target *t) {
   for (int i = 1; i < t->ndevices; i++)
-    if (!t->devices[i].storage && strcmp(t->devices[i].name.kind, t->devices[0].name.kind) != 0)
+    if (!t->devices[i].no_towers && strcmp(t->devices[i].name.kind, t->devices[0].name.kind) != 0)
       return &t->devices[i];
   return NULL;
 }
@@ -42,7 +42,7 @@ static enum dgc_status check_strategy(struct dgc_session *s) {
   const struct strategy_info *strategy = strategy_find(s->settlement->config.strategy);
   const char *sums = s->settlement->config.cross_device;
   bool stored = false;
-  for (int i = 0; i < t->ndevices; i++) stored |= t->devices[i].storage;
+  for (int i = 0; i < t->ndevices; i++) stored |= t->devices[i].no_towers;
   bool alone = t->ndevices == 1 && strategy->storage == STORAGE_PARAMETER;
   if (stored || (!alone && strategy->storage != STORAGE_EACH)) {
     session_fail(s, DGC_USAGE, "strategy %s has no form for devices of a PJRT plugin", strategy->name);
@@ -122,7 +122,7 @@ static struct module_plan begin(struct dgc_session *s, struct arena *a, const st
   const struct target *t = &g->config.target;
   int *devices = arena_new_array(a, (size_t)t->ndevices, int), count = 0;
   for (int i = 0; i < t->ndevices; i++)
-    if (!t->devices[i].storage) devices[count++] = i;
+    if (!t->devices[i].no_towers) devices[count++] = i;
   m.devices = devices;
   *m.p = (struct plan){.arena = a, .graph = g, .ndevices = t->ndevices, .nprocesses = 1};
   m.p->devices = arena_new_array(a, (size_t)t->ndevices, struct device_plan);

@@ -559,8 +559,8 @@ enum dgc_status session_device_failed(struct dgc_session *s) {
   return DGC_RUNTIME;
 }
 
-enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,
-                               const struct deferred_read *r, double *out) {
+enum dgc_status output_read_end(struct dgc_session *s, const struct loaded *l, int output,
+                                const struct deferred_read *r, double *out) {
   union {
     float f32;
     double f64;
@@ -568,7 +568,7 @@ enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, in
     int64_t i64;
     uint8_t u8;
   } v;
-  if (!exec_collect(l->exec, r, &v)) return session_device_failed(s);
+  if (!exec_read_end(l->exec, r, &v)) return session_device_failed(s);
   switch ((enum dtype)l->plan->outputs[output].type.dtype) {
   case DT_F32: *out = (double)v.f32; break;
   case DT_F64: *out = v.f64; break;
@@ -585,8 +585,8 @@ enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, in
 
 enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out) {
   struct deferred_read r;
-  if (!exec_post(l->exec, output, &r)) return session_device_failed(s);
-  return output_collect(s, l, output, &r, out);
+  if (!exec_read_begin(l->exec, output, &r)) return session_device_failed(s);
+  return output_read_end(s, l, output, &r, out);
 }
 
 void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out) {

@@ -63,10 +63,10 @@ int plan_input(const struct plan *p, const char *name);
  * rows by number needs all numbers, wherever it is. */
 bool reads_rows(const struct dgc_session *s, const struct loaded *l, const char *input, int64_t first,
                 int64_t end);
-/* A scalar output as a number; or one that exec_post has asked for. */
+/* A scalar output as a number; or one that exec_read_begin has asked for. */
 enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out);
-enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,
-                               const struct deferred_read *r, double *out);
+enum dgc_status output_read_end(struct dgc_session *s, const struct loaded *l, int output,
+                                const struct deferred_read *r, double *out);
 /* One tensor for the caller; its name is not copied. */
 void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out);
 

@@ -283,15 +283,13 @@ static const char *find_task(struct dgc_session *s, const struct config *c, cons
 
 /* --- workers by themselves --- */
 
-static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
-
 int session_workers(struct dgc_session *s, int *workers, int *servers, int *nservers) {
   const struct target *t = &s->settlement->target;
   int *of = arena_new_array(s->call, (size_t)t->ndevices, int), n = 0;
   target_processes(t, of);
   *nservers = 0;
   for (int i = 0; i < t->ndevices; i++) {
-    bool serves = is_server(&t->devices[i]);
+    bool serves = device_is_server(&t->devices[i]);
     int *list = serves ? servers : workers, *count = serves ? nservers : &n;
     if (*count == 0 || list[*count - 1] != of[i]) list[(*count)++] = of[i];
   }
@@ -303,10 +301,10 @@ void session_one_worker(const struct dgc_session *s, struct arena *a, struct con
   int *of = arena_new_array(a, (size_t)alone.ndevices, int), worker = -1, last = -1;
   target_processes(&alone, of);
   for (int i = 0; i < alone.ndevices; i++) {
-    if (is_server(&alone.devices[i])) continue;
+    if (device_is_server(&alone.devices[i])) continue;
     worker += of[i] != last;
     last = of[i];
-    if (worker != s->settlement->worker) alone.devices[i].storage = true;
+    if (worker != s->settlement->worker) alone.devices[i].no_towers = true;
   }
   c->target = alone;
 }
@@ -317,7 +315,7 @@ static void count_towers(struct dgc_session *s, struct config *c) {
   int *of = arena_new_array(s->call, (size_t)t->ndevices, int), first = -1, count = 0;
   target_processes(t, of);
   for (int i = 0; i < t->ndevices; i++) {
-    if (is_server(&t->devices[i]) || (first >= 0 && of[i] != first)) continue;
+    if (device_is_server(&t->devices[i]) || (first >= 0 && of[i] != first)) continue;
     first = of[i];
     count++;
   }

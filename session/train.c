@@ -124,13 +124,13 @@ static enum dgc_status no_number(struct training *t, const struct loaded *l, int
 /* Adds the losses that are on their way. */
 static enum dgc_status add_loss(struct training *t) {
   struct odd_loss odd;
-  enum dgc_status status = losses_collect(t->losses, &odd);
+  enum dgc_status status = losses_read_end(t->losses, &odd);
   return status || !odd.l ? status : no_number(t, odd.l, odd.output, odd.value, odd.step);
 }
 
 static enum dgc_status next_loss(struct training *t, const struct loaded *l, int64_t rows) {
   struct odd_loss odd;
-  enum dgc_status status = losses_post(t->losses, l, rows, t->s->position.step + 1, &odd);
+  enum dgc_status status = losses_read_begin(t->losses, l, rows, t->s->position.step + 1, &odd);
   return status || !odd.l ? status : no_number(t, odd.l, odd.output, odd.value, odd.step);
 }
 

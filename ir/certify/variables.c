@@ -86,8 +86,7 @@ static void check_there(struct certify *c, const struct copies *k, const struct 
     return;
   }
   for (int i = 0, workers = 0; mirrors(c) && i < t->ndevices && workers < c->towers; i++) {
-    const char *job = t->devices[i].name.job;
-    if (t->devices[i].storage || (job && strcmp(job, "ps") == 0)) continue;
+    if (!device_carries_towers(&t->devices[i])) continue;
     workers++;
     if (!certify_has(on, i))
       certify_breach(c, CLAIM_VARIABLES, NULL, "%s has no copy of %s", t->devices[i].text, s->name);

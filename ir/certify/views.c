@@ -18,8 +18,7 @@ static const struct device_name **tasks_of(const struct certify *c) {
   const struct device_name **tasks = arena_new_array(c->arena, (size_t)c->towers, const struct device_name *);
   int *carry = arena_new_array(c->arena, (size_t)t->ndevices + 1, int), count = 0;
   for (int i = 0; i < t->ndevices && count < c->towers; i++) {
-    const struct device *d = &t->devices[i];
-    if (!d->storage && !(d->name.job && strcmp(d->name.job, "ps") == 0)) carry[count++] = i;
+    if (device_carries_towers(&t->devices[i])) carry[count++] = i;
   }
   for (int i = 0; count && i < c->towers; i++)
     tasks[i] = &t->devices[carry[tower_device(i, c->towers, count)]].name;

@@ -190,7 +190,7 @@ void graph_print_json(struct str *s, const struct graph *g) {
     str_printf(s, "%s{\"name\": ", i ? ", " : "");
     text_print_json(s, d->text);
     str_printf(s, ", \"memory\": %d, \"simulated\": %s%s}", d->memory, d->simulated ? "true" : "false",
-               d->storage ? ", \"storage\": true" : "");
+               d->no_towers ? ", \"storage\": true" : "");
   }
   str_put(s, "],\n");
   if (c->nhomes) str_put(s, "  \"homes\": {");

@@ -125,7 +125,7 @@ static bool read_suffixes(struct lex *l, struct target *t, const char *name) {
     if (device < 0 || !(simulated || storage) || !lex_char(l, ')'))
       return lex_expected(l, "'simulated)' or 'storage)'");
     t->devices[device].simulated |= simulated;
-    t->devices[device].storage |= storage;
+    t->devices[device].no_towers |= storage;
   }
   return true;
 }

@@ -356,7 +356,7 @@ static void print_devices(struct str *s, const struct target *t) {
     while (t->devices[first].memory != memory) first++;
     if (first != usual[i]) str_printf(s, "@%s", t->devices[first].text);
     if (t->devices[i].simulated) str_put(s, "(simulated)");
-    if (t->devices[i].storage) str_put(s, "(storage)");
+    if (t->devices[i].no_towers) str_put(s, "(storage)");
   }
   str_putc(s, '\n');
 }

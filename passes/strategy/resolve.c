@@ -7,7 +7,6 @@
 #include <string.h>
 
 static bool is_cpu(const struct device *d) { return strcmp(d->name.kind, "cpu") == 0; }
-static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
 
 /* /cpu:0 of the worker's task. Every machine has it, and it need not be in the list. */
 static int cpu_zero(struct arena *a, struct target *t, int worker) {
@@ -43,8 +42,8 @@ static struct device_roles find_roles(struct arena *a, const struct target *t) {
   int *of = arena_new_array(a, (size_t)t->ndevices, int);
   uint8_t *seen = arena_new_array(a, (size_t)target_processes(t, of), uint8_t); /* tasks */
   for (int i = 0; i < t->ndevices; i++) {
-    if (!is_server(&t->devices[i])) {
-      if (t->devices[i].storage) continue;
+    if (!device_is_server(&t->devices[i])) {
+      if (!device_carries_towers(&t->devices[i])) continue;
       c.ntasks += !seen[of[i]];
       seen[of[i]] = 1;
       c.compute[c.ncompute++] = i;

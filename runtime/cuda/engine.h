@@ -248,8 +248,8 @@ void cuda_pinned_free(void *self, void *data);
 void cuda_close_pinned(const struct cuda_engine *e);
 /* Waits until what was written from there to the device has been read. False: a failure. */
 bool cuda_await_read(struct cuda_engine *e, int device);
-bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned *number);
-bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes);
+bool cuda_read_begin(void *self, int device, const void *from, size_t bytes, unsigned *number);
+bool cuda_read_end(void *self, int device, unsigned number, void *to, size_t bytes);
 /* From the host, as cuda_copy, in the order of the device's work. */
 bool cuda_write(struct cuda_engine *e, int device, void *to, const void *from, size_t bytes);
 bool cuda_prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,

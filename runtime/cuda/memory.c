@@ -380,7 +380,7 @@ static bool come_after(struct cuda_engine *e, int to, int from) {
   return true;
 }
 
-bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned *number) {
+bool cuda_read_begin(void *self, int device, const void *from, size_t bytes, unsigned *number) {
   struct cuda_engine *e = self;
   struct cuda_device *dev = &e->devices[device];
   struct cuda_deferred *deferred = &dev->deferred;
@@ -401,7 +401,7 @@ bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned 
          CUDA(e, device, cuEventRecord, deferred->arrived[i], dev->stream);
 }
 
-bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes) {
+bool cuda_read_end(void *self, int device, unsigned number, void *to, size_t bytes) {
   struct cuda_engine *e = self;
   struct cuda_deferred *deferred = &e->devices[device].deferred;
   deferred->taken[number] = false;

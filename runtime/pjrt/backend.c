@@ -207,7 +207,7 @@ static bool prepare_copy(void *self, struct arena *a, int to, int from, size_t b
 
 #define HOOKS                                                                                                \
   .close = close_engine, .alloc = pjrt_alloc, .free = pjrt_free, .free_memory = free_memory, .limit = limit, \
-  .copy = pjrt_copy, .post = pjrt_post, .collect = pjrt_collect, .prepare = pjrt_prepare,                    \
+  .copy = pjrt_copy, .read_begin = pjrt_read_begin, .read_end = pjrt_read_end, .prepare = pjrt_prepare,      \
   .prepare_copy = prepare_copy, .mark = mark, .follow = follow, .reached = reached, .begin = begin,          \
   .end = end, .status = status, .busy = busy, .module_memory = pjrt_module_memory
 

@@ -115,8 +115,8 @@ void pjrt_buffer_destroy(struct pjrt_engine *e, void *buffer);
 void *pjrt_alloc(void *self, int device, size_t bytes);
 void pjrt_free(void *self, int device, void *data, size_t bytes);
 bool pjrt_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
-bool pjrt_post(void *self, int device, const void *from, size_t bytes, unsigned *number);
-bool pjrt_collect(void *self, int device, unsigned number, void *to, size_t bytes);
+bool pjrt_read_begin(void *self, int device, const void *from, size_t bytes, unsigned *number);
+bool pjrt_read_end(void *self, int device, unsigned number, void *to, size_t bytes);
 
 /* --- programs --- */
 

@@ -189,7 +189,7 @@ bool pjrt_copy(void *self, void *to, int to_device, const void *from, int from_d
   return good;
 }
 
-bool pjrt_post(void *self, int device, const void *from, size_t bytes, unsigned *number) {
+bool pjrt_read_begin(void *self, int device, const void *from, size_t bytes, unsigned *number) {
   struct pjrt_engine *e = self;
   const struct pjrt_cell *c = from;
   unsigned i = 0;
@@ -203,7 +203,7 @@ bool pjrt_post(void *self, int device, const void *from, size_t bytes, unsigned 
   return cell_read(e, c, r->value, bytes);
 }
 
-bool pjrt_collect(void *self, int device, unsigned number, void *to, size_t bytes) {
+bool pjrt_read_end(void *self, int device, unsigned number, void *to, size_t bytes) {
   struct pjrt_engine *e = self;
   struct pjrt_read *r = &e->reads[number];
   r->taken = false;

@@ -25,7 +25,7 @@ static void read_round(const struct backend *b, void *self, void *cell, int roun
   for (int i = 0; i < READS; i++) {
     double x = round * READS + i, y = -1;
     check(b->copy(self, cell, 0, &x, -1, sizeof x), "write", i);
-    check(b->post(self, 0, cell, sizeof x, &numbers[i]), "begin", i);
+    check(b->read_begin(self, 0, cell, sizeof x, &numbers[i]), "begin", i);
     waiting += numbers[i] != DEFERRED_NONE;
     if (numbers[i] != DEFERRED_NONE) continue;
     check(b->copy(self, &y, -1, cell, 0, sizeof y) && y == x, "read at once", i);
@@ -34,7 +34,7 @@ static void read_round(const struct backend *b, void *self, void *cell, int roun
   for (int i = READS; i-- > 0;) {
     double y = -1;
     if (numbers[i] == DEFERRED_NONE) continue;
-    check(b->collect(self, 0, numbers[i], &y, sizeof y) && y == round * READS + i, "read", i);
+    check(b->read_end(self, 0, numbers[i], &y, sizeof y) && y == round * READS + i, "read", i);
   }
 }
 

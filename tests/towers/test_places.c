@@ -33,7 +33,7 @@ static int named(const struct reader *r, const char *text) {
 
 /* Servers and what only stores carry no towers. */
 static bool carries(const struct device *d) {
-  return !d->storage && !(d->name.job && strcmp(d->name.job, "ps") == 0);
+  return !d->no_towers && !(d->name.job && strcmp(d->name.job, "ps") == 0);
 }
 
 /* Towers lie over the devices that carry some in contiguous blocks. */
