@@ -382,6 +382,6 @@ struct plan *plan_build_processes(struct arena *a, const struct graph *g, struct
   return build(a, g, FOR_ALL, d);
 }
 
-struct plan *plan_build_apart(struct arena *a, const struct graph *g, struct diags *d) {
+struct plan *plan_build_local_results(struct arena *a, const struct graph *g, struct diags *d) {
   return build(a, g, WHERE_THEY_ARE, d);
 }

@@ -11,6 +11,6 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
 struct plan *plan_build_processes(struct arena *a, const struct graph *g, struct diags *d);
 
 /* The same where losses and metrics stay with the process that computes them. */
-struct plan *plan_build_apart(struct arena *a, const struct graph *g, struct diags *d);
+struct plan *plan_build_local_results(struct arena *a, const struct graph *g, struct diags *d);
 
 #endif

@@ -196,14 +196,14 @@ static enum dgc_status refuse_alone(struct dgc_session *s) {
 static enum dgc_status meet(struct dgc_session *s) {
   int rank;
   if (transport_launched(&rank) == 1 || s->transport || s->evaluator->transport) return DGC_OK;
-  const struct transport *t = transport_open(s->evaluator->here ? TASK_APART : s->settlement->task,
+  const struct transport *t = transport_open(s->evaluator->here ? TASK_EVALUATOR : s->settlement->task,
                                              (int)s->options.timeout, &s->diags);
   if (!t) return DGC_RUNTIME;
-  if (t->apart) s->evaluator->transport = t;
+  if (t->evaluators) s->evaluator->transport = t;
   if (s->evaluator->here) return DGC_OK;
-  if (t->apart != s->evaluator->tasks) {
-    session_fail(s, DGC_USAGE, "cluster: %d process%s an evaluator, and the cluster has %s", t->apart,
-                 t->apart == 1 ? " is" : "es are", s->evaluator->tasks ? "one" : "none");
+  if (t->evaluators != s->evaluator->tasks) {
+    session_fail(s, DGC_USAGE, "cluster: %d process%s an evaluator, and the cluster has %s", t->evaluators,
+                 t->evaluators == 1 ? " is" : "es are", s->evaluator->tasks ? "one" : "none");
     diag_help(&s->diags, LOC_NONE, "--cluster \"worker=2;evaluator=1\" counts it as well");
     return DGC_USAGE;
   }
@@ -293,13 +293,13 @@ static void part(struct dgc_session *s) {
   static const struct timespec nap = {.tv_nsec = 10000000};
   if (!s->evaluator->transport || transport_has_failed()) return;
   if (!s->evaluator->here && s->evaluator->transport->rank == 0)
-    s->evaluator->transport->tell_apart(s->saving->step);
+    s->evaluator->transport->tell_evaluator(s->saving->step);
   while (s->evaluator->here && !session_training_ended(s)) nanosleep(&nap, NULL);
 }
 
 bool session_training_ended(struct dgc_session *s) {
   struct watched *w = &s->evaluator->watched;
-  w->told = w->told || (s->evaluator->transport && s->evaluator->transport->told_apart(&w->saved));
+  w->told = w->told || (s->evaluator->transport && s->evaluator->transport->told_evaluator(&w->saved));
   return w->told;
 }
 

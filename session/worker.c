@@ -88,7 +88,7 @@ static enum dgc_status build_step(struct dgc_session *s, struct worker_step *w, 
   struct loaded *l = w->step;
   struct graph *g = session_graph(s, l->arena, l->kind, l->batch, NULL);
   if (!g) return session_blame(s);
-  struct plan *p = plan_build_apart(l->arena, g, &s->diags);
+  struct plan *p = plan_build_local_results(l->arena, g, &s->diags);
   if (!p) return session_blame(s);
   if (!plan_verify(p, &s->diags)) return DGC_RUNTIME; /* plan_stages relies on it */
   l->graph = g;

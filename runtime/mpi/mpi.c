@@ -28,7 +28,7 @@ static MPI_Comm all;
 static struct peer *peers;
 static struct pollfd *alive; /* those that run on this host: readable when they have ended */
 static int *alive_rank, nalive;
-static unsigned char *apart; /* by their numbers among all that were started: those that take no part */
+static unsigned char *evaluators; /* by their numbers among all that were started: those that take no part */
 static char library[MPI_MAX_LIBRARY_VERSION_STRING];
 
 /* Counts are int: large arrays go as larger elements. */
@@ -128,15 +128,15 @@ static bool meet(int rank, int size) {
 }
 
 /* They are among all that were started, and nothing else is sent there. */
-static void tell_apart(int64_t number) {
+static void tell_evaluator(int64_t number) {
   static int64_t told; /* it outlives the call, if need be */
   told = number;
   int size, flag;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (int i = 0; i < size; i++) {
     MPI_Request r;
-    if (!apart[i] ||
-        MPI_Send_init(&told, sizeof told, MPI_BYTE, i, TAG_APART, MPI_COMM_WORLD, &r) != MPI_SUCCESS)
+    if (!evaluators[i] ||
+        MPI_Send_init(&told, sizeof told, MPI_BYTE, i, TAG_EVALUATOR, MPI_COMM_WORLD, &r) != MPI_SUCCESS)
       continue;
     MPI_Start(&r);
     do MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
@@ -145,24 +145,25 @@ static void tell_apart(int64_t number) {
   }
 }
 
-static bool told_apart(int64_t *number) {
+static bool told_evaluator(int64_t *number) {
   int there;
   MPI_Status status;
-  MPI_Iprobe(MPI_ANY_SOURCE, TAG_APART, MPI_COMM_WORLD, &there, &status);
+  MPI_Iprobe(MPI_ANY_SOURCE, TAG_EVALUATOR, MPI_COMM_WORLD, &there, &status);
   if (there)
-    MPI_Recv(number, sizeof *number, MPI_BYTE, status.MPI_SOURCE, TAG_APART, MPI_COMM_WORLD,
+    MPI_Recv(number, sizeof *number, MPI_BYTE, status.MPI_SOURCE, TAG_EVALUATOR, MPI_COMM_WORLD,
              MPI_STATUS_IGNORE);
   return there;
 }
 
-/* How many are apart; -1: it has no memory. */
-static int count_apart(unsigned char mine) {
+/* How many are evaluators; -1: it has no memory. */
+static int count_evaluators(unsigned char mine) {
   int size, count = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  apart = calloc((size_t)size, 1);
-  if (!apart || MPI_Allgather(&mine, 1, MPI_BYTE, apart, 1, MPI_BYTE, MPI_COMM_WORLD) != MPI_SUCCESS)
+  evaluators = calloc((size_t)size, 1);
+  if (!evaluators ||
+      MPI_Allgather(&mine, 1, MPI_BYTE, evaluators, 1, MPI_BYTE, MPI_COMM_WORLD) != MPI_SUCCESS)
     return -1;
-  for (int i = 0; i < size; i++) count += apart[i];
+  for (int i = 0; i < size; i++) count += evaluators[i];
   return count;
 }
 
@@ -189,7 +190,8 @@ const char *dgc_transport(struct transport *out, size_t bytes, int task) {
   if (provided < MPI_THREAD_SERIALIZED) return "this MPI library serves one thread only";
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_split(MPI_COMM_WORLD, task == TASK_APART, task < 0 || task == TASK_APART ? rank : task, &all);
+  MPI_Comm_split(MPI_COMM_WORLD, task == TASK_EVALUATOR, task < 0 || task == TASK_EVALUATOR ? rank : task,
+                 &all);
   int len;
   MPI_Get_library_version(library, &len);
   short_name(library);
@@ -202,11 +204,11 @@ const char *dgc_transport(struct transport *out, size_t bytes, int task) {
                             .take = take,
                             .host = host,
                             .ended = ended,
-                            .apart = count_apart(task == TASK_APART),
-                            .tell_apart = tell_apart,
-                            .told_apart = told_apart,
+                            .evaluators = count_evaluators(task == TASK_EVALUATOR),
+                            .tell_evaluator = tell_evaluator,
+                            .told_evaluator = told_evaluator,
                             .stop = stop};
   MPI_Comm_rank(all, &out->rank);
   MPI_Comm_size(all, &out->size);
-  return out->apart >= 0 && meet(out->rank, out->size) ? NULL : "it has no memory";
+  return out->evaluators >= 0 && meet(out->rank, out->size) ? NULL : "it has no memory";
 }

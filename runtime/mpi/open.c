@@ -166,13 +166,13 @@ const struct transport *transport_open(int task, int limit, struct diags *d) {
     diag_error(d, LOC_NONE, "%s: %s", name, why);
     return NULL;
   }
-  bool member = task != TASK_APART;
-  if (member && task >= 0 && t.size + t.apart == size && t.rank != task) {
+  bool member = task != TASK_EVALUATOR;
+  if (member && task >= 0 && t.size + t.evaluators == size && t.rank != task) {
     diag_error(d, LOC_NONE, "this process is to be task number %d, and another one is that too", task);
     diag_help(d, LOC_NONE, "each process has a task of its own: see --task and TF_CONFIG");
     return NULL;
   }
-  if (member && (t.size + t.apart != size || (task < 0 && t.rank != rank))) {
+  if (member && (t.size + t.evaluators != size || (task < 0 && t.rank != rank))) {
     diag_error(d, LOC_NONE, "the launcher says that this is process %d of %d, and %s says %d of %d", rank,
                size, t.library, t.rank, t.size);
     diag_help(d, LOC_NONE, "start dgc with the mpirun of %s%s%s", t.library, *none ? "; " : "", none);

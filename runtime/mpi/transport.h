@@ -30,7 +30,7 @@ static inline bool transport_carries(size_t bytes) {
 /* Calls come from one thread at a time. A process that cannot reach another ends, and MPI's launcher ends all. */
 struct transport {
   int rank, size;
-  int apart; /* processes that the launcher has started beside these, which take no part: evaluators */
+  int evaluators;      /* processes that the launcher has started beside these, which take no part */
   const char *library; /* "Open MPI 4.1.4" */
   /* Bytes that go from the same place to the same place again and again. Those that are sent between two processes
    * under one tag arrive in their order. NULL: there is no memory, or so many bytes are not
@@ -51,9 +51,9 @@ struct transport {
   int (*ended)(const struct transport *t);
   /* Nanoseconds that have passed; NULL: those of base/clock.h. */
   uint64_t (*now)(const struct transport *t);
-  /* Tells those apart from these a number; for one that is apart: whether it was told one. */
-  void (*tell_apart)(int64_t number);
-  bool (*told_apart)(int64_t *number);
+  /* Tells the evaluators a number; for one of them: whether it was told one. */
+  void (*tell_evaluator)(int64_t number);
+  bool (*told_evaluator)(int64_t *number);
   struct watch *watch;
   struct tally *tally;
   /* Says good-bye to all others, which have to say it too. */
@@ -61,8 +61,8 @@ struct transport {
 };
 
 /* What mpi.c exports as "dgc_transport": fills in `out`; NULL, or why it cannot. Processes are numbered by their
- * `task`, where that is not -1; TASK_APART: this one takes no part, and reaches the others by what tells it apart. */
-enum { TASK_APART = INT32_MAX };
+ * `task`, where that is not -1; TASK_EVALUATOR: this one takes no part, and reaches the others by tell_evaluator. */
+enum { TASK_EVALUATOR = INT32_MAX };
 typedef const char *transport_start(struct transport *out, size_t bytes, int task);
 
 /* How many processes a launcher (mpirun, mpiexec, srun) has started, by what it says in the environment; 1:
@@ -90,7 +90,7 @@ bool transport_failed(const struct transport *t);
 void transport_report(const struct transport *t, const struct target *target, struct diags *d);
 
 /* Tags below this one are for what is sent at once, those from it on for the messages of plans. */
-enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_ASK, TAG_ANSWER, TAG_APART, TAG_FREE, TAG_MESSAGES };
+enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_ASK, TAG_ANSWER, TAG_EVALUATOR, TAG_FREE, TAG_MESSAGES };
 
 /* They return when it is done. */
 bool transport_send(const struct transport *t, const void *data, size_t bytes, int to, int tag);
