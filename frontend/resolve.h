@@ -8,7 +8,7 @@
 #ifndef DGC_FRONTEND_RESOLVE_H
 #define DGC_FRONTEND_RESOLVE_H
 
-#include "frontend/resolver.h"
+#include "frontend/state.h"
 
 /* error.c */
 void report(struct resolver *r, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -86,7 +86,7 @@ bool common_dtype(struct resolver *r, unsigned op, const struct value *v, int n,
 bool dtype_fits(struct resolver *r, unsigned op, const struct value *v, enum dtype d, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 
-/* whole.c: the rows of all towers */
+/* all_rows.c: the rows of all towers */
 /* x with the rows of the whole batch along its batch axis, which is then N; NULL after an error. */
 struct node *all_rows(struct resolver *r, struct node *x, struct loc loc);
 /* For a product a @ b: of two sides with the batch along different axes the right one becomes one of all rows, and so
@@ -275,7 +275,7 @@ struct module *load_library(struct resolver *r, const char *name);
 struct module *load_modules(struct resolver *r, const struct source *source, const struct file *file);
 const char *resolve_path(struct resolver *r, const struct source *from, const char *path);
 
-/* sets.c */
+/* parameters.c */
 bool model_parameters(struct resolver *r, const struct def *d);
 /* unused.c */
 void warn_unused(struct resolver *r, const struct file *file);

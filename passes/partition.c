@@ -14,8 +14,8 @@
 #include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 #include "passes/pass.h"
-#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
+#include "passes/strategy/task_graph.h"
 
 #include <string.h>
 

@@ -12,8 +12,8 @@
 #include "ir/graph/verify.h"
 #include "ir/ops/op_id.h"
 #include "passes/rebuild.h"
-#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
+#include "passes/strategy/task_graph.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct choice {
 
 struct placing {
   struct strategy s;
-  struct task_part part;
+  struct task_graph part;
   const struct target *target;
   int64_t *reduced; /* bytes that each worker reduces so far */
   uint8_t *result;  /* by id: what is given to the caller */
@@ -165,8 +165,8 @@ struct graph *pass_place(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
   struct placing p;
   if (!strategy_resolve(ctx->arena, g, &out->config, &p.s, ctx->diags)) return NULL;
-  if (!part_find(ctx->scratch, &out->config, &p.s, &p.part, ctx->diags)) return NULL;
-  if (!part_is_whole(&p.part)) p.s.inputs = p.part.first[p.part.process];
+  if (!task_graph_find(ctx->scratch, &out->config, &p.s, &p.part, ctx->diags)) return NULL;
+  if (!task_graph_is_whole(&p.part)) p.s.inputs = p.part.first[p.part.process];
   p.target = &out->config.target;
   p.reduced = arena_new_array(ctx->scratch, (size_t)out->config.target.ndevices, int64_t);
   p.result = arena_new_array(ctx->scratch, g->count + 1, uint8_t);

@@ -50,33 +50,33 @@ static uint8_t *find_read(struct pass_ctx *ctx, const struct users *users, const
   return read;
 }
 
-static int stack_of(struct pass_ctx *ctx, struct merged *l, uint32_t id) {
-  for (int i = 0; i < l->nstacks; i++)
-    if (l->stacks[i] == id) return i;
-  uint32_t *more = arena_new_array(ctx->scratch, (size_t)l->nstacks + 1, uint32_t);
-  for (int i = 0; i < l->nstacks; i++) more[i] = l->stacks[i];
-  more[l->nstacks] = id;
-  l->stacks = more;
-  return l->nstacks++;
+static int stack_of(struct pass_ctx *ctx, struct merged *m, uint32_t id) {
+  for (int i = 0; i < m->nstacks; i++)
+    if (m->stacks[i] == id) return i;
+  uint32_t *more = arena_new_array(ctx->scratch, (size_t)m->nstacks + 1, uint32_t);
+  for (int i = 0; i < m->nstacks; i++) more[i] = m->stacks[i];
+  more[m->nstacks] = id;
+  m->stacks = more;
+  return m->nstacks++;
 }
 
 static void add(struct pass_ctx *ctx, struct scans *s, const struct graph *g, const struct node *n,
                 const uint8_t *read) {
-  struct merged *l = NULL;
-  for (uint32_t i = 0; i < n->id && !l; i++)
-    if (s->of[i] && s->of[i]->leader == g->nodes[i] && same_steps(g->nodes[i], n)) l = s->of[i];
-  s->changed |= l != NULL;
-  if (!l) {
-    l = arena_new(ctx->scratch, struct merged);
-    *l = (struct merged){.leader = n};
+  struct merged *m = NULL;
+  for (uint32_t i = 0; i < n->id && !m; i++)
+    if (s->of[i] && s->of[i]->leader == g->nodes[i] && same_steps(g->nodes[i], n)) m = s->of[i];
+  s->changed |= m != NULL;
+  if (!m) {
+    m = arena_new(ctx->scratch, struct merged);
+    *m = (struct merged){.leader = n};
   }
   struct scan scan = scan_of(n);
-  s->of[n->id] = l;
+  s->of[n->id] = m;
   s->results[n->id] = arena_new_array(ctx->scratch, (size_t)node_results(n), int);
   for (int i = 0; i < node_results(n); i++) {
     int result = i;
     if (i >= scan.carries)
-      result = read[i] ? scan.carries + stack_of(ctx, l, scan.body->outputs[i].node->id) : -1;
+      result = read[i] ? scan.carries + stack_of(ctx, m, scan.body->outputs[i].node->id) : -1;
     s->results[n->id][i] = result;
     s->changed |= result < 0;
   }
@@ -96,24 +96,24 @@ struct scans *scans_find(struct pass_ctx *ctx, const struct graph *g) {
 }
 
 /* The nodes of the body that its results need, and what is carried. */
-static uint8_t *find_needed(struct pass_ctx *ctx, const struct merged *l, const struct scan *s,
+static uint8_t *find_needed(struct pass_ctx *ctx, const struct merged *m, const struct scan *s,
                             struct node *const *inputs) {
   const struct graph *body = s->body;
   uint8_t *needed = arena_new_array(ctx->scratch, body->count + 1, uint8_t);
   for (int i = 0; i < s->carries; i++) needed[inputs[i]->id] = needed[body->outputs[i].node->id] = 1;
-  for (int i = 0; i < l->nstacks; i++) needed[l->stacks[i]] = 1;
+  for (int i = 0; i < m->nstacks; i++) needed[m->stacks[i]] = 1;
   for (uint32_t i = body->count; i-- > 0;)
     for (int k = 0; needed[i] && k < body->nodes[i]->ninputs; k++) needed[body->nodes[i]->inputs[k]->id] = 1;
   return needed;
 }
 
-static struct node *make(struct pass_ctx *ctx, struct scans *all, struct graph *out, const struct merged *l,
+static struct node *make(struct pass_ctx *ctx, struct scans *all, struct graph *out, const struct merged *m,
                          struct node **in) {
-  const struct node *n = l->leader;
+  const struct node *n = m->leader;
   struct scan s = scan_of(n);
   const struct graph *body = s.body;
   struct node **inputs = scan_inputs(ctx->scratch, body);
-  const uint8_t *needed = find_needed(ctx, l, &s, inputs);
+  const uint8_t *needed = find_needed(ctx, m, &s, inputs);
   struct node **made = arena_new_array(ctx->scratch, body->count + 1, struct node *);
   struct node **operands = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct node *);
   int count = 0, sequences = 0;
@@ -129,8 +129,8 @@ static struct node *make(struct pass_ctx *ctx, struct scans *all, struct graph *
   if (!graph_copy_nodes(ctx->scratch, s.body, body, needed, made, build_again, NULL)) return NULL;
   for (int i = 0; i < s.carries; i++)
     graph_add_output(s.body, OUTPUT_VALUE, body->outputs[i].name, made[body->outputs[i].node->id], 0);
-  for (int i = 0; i < l->nstacks; i++)
-    graph_add_output(s.body, OUTPUT_VALUE, arena_printf(ctx->scratch, "stack_%d", i), made[l->stacks[i]], 0);
+  for (int i = 0; i < m->nstacks; i++)
+    graph_add_output(s.body, OUTPUT_VALUE, arena_printf(ctx->scratch, "stack_%d", i), made[m->stacks[i]], 0);
   all->changed |= count < n->ninputs || s.body->count < body->count;
   return build_scan(out, n->name, &s, count, operands);
 }
@@ -141,10 +141,10 @@ struct node *scans_visit(struct pass_ctx *ctx, struct graph *out, const struct n
   bool result = n->op == OP_output && n->inputs[0]->op == OP_scan;
   if (n->op != OP_scan && !result) return build_like(out, n, in, NULL);
   const struct node *scan = result ? n->inputs[0] : n;
-  struct merged *l = s->of[scan->id];
+  struct merged *m = s->of[scan->id];
   int index = s->results[scan->id][result ? node_int(n, ATTR_index) : 0];
-  if (!l->made) l->made = make(ctx, s, out, l, in);
-  return l->made ? scan_result(out, l->made, index, n->name) : NULL;
+  if (!m->made) m->made = make(ctx, s, out, m, in);
+  return m->made ? scan_result(out, m->made, index, n->name) : NULL;
 }
 
 bool scans_changed(const struct scans *s) { return s && s->changed; }

@@ -80,7 +80,7 @@ static bool has_short_rows(const struct schedule *s, const struct plan_unit *t) 
 
 static int take_over(const struct schedule *s, const struct plan_unit *t, int r) {
   const struct planned_value *v = &s->values[t->result + r];
-  if (t->kind == STEP_COPY || t->kind == STEP_LOOP || t->nlaunches != 1 || has_short_rows(s, t)) return NONE;
+  if (t->kind == STEP_COPY || t->kind == STEP_SCAN || t->nlaunches != 1 || has_short_rows(s, t)) return NONE;
   int now = ends_at(s, t);
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value == NONE) continue;

@@ -138,7 +138,7 @@ static void emit_unit(const struct schedule *s, const struct plan_unit *t) {
       emit_kernel(s, t, i, step);
     else if (t->kind == STEP_LEAF)
       emit_leaf(s, t, step);
-    else if (t->kind == STEP_LOOP)
+    else if (t->kind == STEP_SCAN)
       emit_loop(s, t, step);
     else if (t->kind == STEP_ALL_REDUCE)
       emit_all_reduce(s, t, step);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the fused graph to the plan, in eight parts that share one state:
- *   parts.c     what is written where it will be concatenated
+ *   concat.c    what is written where it will be concatenated
  *   units.c     what is computed and what it reads and writes
  *   messages.c  what one task of a cluster sends and receives
  *   schedule.c  the order
@@ -8,7 +8,7 @@
  *   memory.c    buffers: how long each lives, and what shares its place
  *   arena.c     offsets in the arenas
  *   planner.c   the parts in order, and the plan itself
- * units.c calls parts.c before it makes units and messages.c behind that, memory.c calls arena.c. */
+ * units.c calls concat.c before it makes units and messages.c behind that, memory.c calls arena.c. */
 #ifndef DGC_PLANNER_SCHEDULE_H
 #define DGC_PLANNER_SCHEDULE_H
 
@@ -119,7 +119,7 @@ struct schedule {
   struct lowerer *lower;
   struct ref *refs; /* by node */
   struct users users;
-  struct concat_part *parts; /* by node: see parts.c */
+  struct concat_part *parts; /* by node: see concat.c */
   struct planned_value *values;
   int nvalues, values_cap;
   struct plan_unit *units;

@@ -132,7 +132,7 @@ static void plain_unit(struct schedule *s, const struct node *n, enum step_kind 
 static void loop_unit(struct schedule *s, const struct node *n) {
   int unit = s->nunits, results = node_results(n);
   const struct plan_loop *loop = plan_loop(s, n);
-  struct plan_unit *t = new_unit(s, n, STEP_LOOP, n->ninputs);
+  struct plan_unit *t = new_unit(s, n, STEP_SCAN, n->ninputs);
   t->loop = loop;
   for (int i = 0; i < n->ninputs; i++) reads_input(s, unit, i);
   produce(s, unit, n, results);

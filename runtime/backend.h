@@ -126,8 +126,8 @@ struct backend {
   void *(*pinned_alloc)(void *self, size_t bytes);
   void (*pinned_free)(void *self, void *data);
   /* (optional) A copy to the host in two parts, so that the host need not wait for it: read_begin is its place among
-   * the runs and copies, and read_end gives the bytes, once they have come, for the number that read_begin gave. That is
-   * DEFERRED_NONE, and nothing is on its way, while DEFERRED_READS have not been collected. */
+   * the runs and copies, and read_end gives the bytes, once they have come, for the number that read_begin gave. That
+   * is DEFERRED_NONE, and nothing is on its way, while DEFERRED_READS have not ended. */
   bool (*read_begin)(void *self, int device, const void *from, size_t bytes, unsigned *number);
   bool (*read_end)(void *self, int device, unsigned number, void *to, size_t bytes);
   /* (optional) Code for `count` distinct kernels, those of this backend's devices. Kernels of earlier calls are

@@ -54,7 +54,7 @@ static void note_used(struct compiled *c, const struct opened *o, const struct p
   const struct device_plan *dp = &p->devices[device];
   for (int i = 0; i < dp->nsteps; i++) {
     const struct step *s = &dp->steps[i];
-    if (s->kind == STEP_LOOP) note_used(c, o, s->loop->body, device, used);
+    if (s->kind == STEP_SCAN) note_used(c, o, s->loop->body, device, used);
     if (s->kind != STEP_KERNEL || note_split(c, o, s)) continue;
     int k = find_kernel(c->plan, s->kernel);
     if (k >= 0) used[k] = true;

@@ -13,7 +13,7 @@
 #include "runtime/exec.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
-#include "runtime/loop.h"
+#include "runtime/scan.h"
 
 #include <string.h>
 
@@ -233,7 +233,7 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
     return true;
   case STEP_COPY: return load_copy(l, s, device, c);
   case STEP_KERNEL: return load_kernel(l, s, device, c);
-  case STEP_LOOP: return load_loop(l, s, device, c);
+  case STEP_SCAN: return load_loop(l, s, device, c);
   case STEP_LEAF:
   case STEP_MODULE: break;
   case STEP_ALL_REDUCE: return load_all_reduce(l, s, device, c);

@@ -168,7 +168,7 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
   if (s->values->seeds) str_printf(&facts, "begins with values whose checksum is %s\n", s->values->seeds);
   if (s->settlement->free)
     str_printf(&facts, "takes batches as they come, %lld beside another's\n",
-               (long long)s->settlement->free_bound);
+               (long long)s->settlement->unordered_bound);
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");
   str_printf(&facts, "has %s to evaluate on\n", tested ? "data" : "no data");
   return add_data(s, &facts, ds) ? agree(s, facts.data) : session_unread(s);

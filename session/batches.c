@@ -4,7 +4,7 @@
 
 #include "session/data.h"
 #include "session/options.h"
-#include "session/strategy.h"
+#include "session/settle.h"
 #include "session/towers.h"
 
 #include "runtime/data/npz_writer.h"

@@ -8,11 +8,11 @@
 #include "session/options.h"
 #include "session/profile.h"
 #include "session/rows.h"
+#include "session/settle.h"
 #include "session/state/data.h"
 #include "session/state/running.h"
 #include "session/state/settlement.h"
 #include "session/state/tracing.h"
-#include "session/strategy.h"
 #include "session/trace.h"
 
 #include "base/clock.h"

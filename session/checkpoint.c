@@ -9,13 +9,13 @@
 #include "session/names.h"
 #include "session/parameters.h"
 #include "session/run.h"
+#include "session/settle.h"
 #include "session/starts.h"
 #include "session/state/best.h"
 #include "session/state/checkpoints.h"
 #include "session/state/settlement.h"
 #include "session/state/values.h"
-#include "session/strategy.h"
-#include "session/words.h"
+#include "session/vocabularies.h"
 
 #include "ir/graph/graph.h"
 #include "runtime/checkpoint.h"
@@ -484,7 +484,7 @@ static void undo_restore(void *arg) {
 
 static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint *c, const struct saved *saved,
                                  const char *path, struct before *before) {
-  enum dgc_status status = session_target(s);
+  enum dgc_status status = session_settle(s);
   if (!status) status = fit_options(s, c, saved, path, before);
   if (!status) status = session_open(s);
   if (!status) status = agree_on_checkpoint(s, &saved->position);

@@ -4,9 +4,9 @@
 
 #include "session/memory_limit.h"
 #include "session/model.h"
+#include "session/settle.h"
 #include "session/state/handlers.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "passes/pass.h"
 

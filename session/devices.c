@@ -2,8 +2,8 @@
 /* The machine: its devices, and the backend that is to run them. */
 #include "session/devices.h"
 
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "runtime/devices.h"
 
@@ -83,7 +83,7 @@ enum dgc_status dgc_plugin_devices(struct dgc_session *s, const struct dgc_plugi
   CALL(s, list_plugin(s, devices, count, why_none));
 }
 
-static enum dgc_status target_call(struct dgc_session *s) { CALL(s, session_target(s)); }
+static enum dgc_status target_call(struct dgc_session *s) { CALL(s, session_settle(s)); }
 
 bool dgc_device(struct dgc_session *s, int index, const char **name) {
   if (target_call(s) || index < 0 || index >= s->settlement->target.ndevices) return false;

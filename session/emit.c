@@ -6,8 +6,8 @@
 #include "session/module.h"
 #include "session/picture.h"
 #include "session/scaling.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 #include "session/summary.h"
 
 #include "frontend/ast.h"
@@ -274,7 +274,7 @@ static enum dgc_status emit(struct dgc_session *s, const char *entry, const char
   enum entry_kind kind;
   const struct backend *backend;
   enum dgc_status status = entry_find(s, entry, &kind);
-  if (!status) status = session_target(s);
+  if (!status) status = session_settle(s);
   if (!status && stage && stage->of == OF_SCALING) return session_scaling(s, kind, json, out);
   if (!status) status = session_backend(s, &backend);
   if (status) return status;

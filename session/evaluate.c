@@ -5,10 +5,10 @@
 #include "session/agree.h"
 #include "session/data.h"
 #include "session/metrics.h"
+#include "session/settle.h"
 #include "session/state/calls.h"
 #include "session/state/data.h"
 #include "session/state/tracing.h"
-#include "session/strategy.h"
 #include "session/towers.h"
 #include "session/trace.h"
 

@@ -4,8 +4,8 @@
 #include "session/compile.h"
 #include "session/facts.h"
 #include "session/model.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
@@ -344,7 +344,7 @@ static enum dgc_status explain(struct dgc_session *s, const char *entry, const c
   *text = out.data;
   enum entry_kind kind;
   enum dgc_status status = entry_find(s, entry, &kind);
-  if (!status) status = session_target(s);
+  if (!status) status = session_settle(s);
   if (status) return status;
   struct graph *g = session_graph(s, s->call, kind, 0, "copies");
   if (!g) return session_blame(s);

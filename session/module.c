@@ -4,8 +4,8 @@
 #include "session/module.h"
 
 #include "ir/ops/op_id.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "hlo/hlo.h"
 #include "ir/ops/op.h"

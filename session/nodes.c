@@ -2,7 +2,7 @@
 /* The placed graph as a list of nodes, for those who draw or count it. */
 #include "session/compile.h"
 #include "session/model.h"
-#include "session/strategy.h"
+#include "session/settle.h"
 
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
@@ -31,7 +31,7 @@ static enum dgc_status list_nodes(struct dgc_session *s, const char *entry,
   enum entry_kind kind;
   *nodes = NULL, *count = 0;
   enum dgc_status status = entry_find(s, entry, &kind);
-  if (!status) status = session_target(s);
+  if (!status) status = session_settle(s);
   if (status) return status;
   const struct graph *g = session_graph(s, s->call, kind, 0, "copies");
   if (!g) return session_blame(s);

@@ -4,8 +4,8 @@
 
 #include "session/compile.h"
 #include "session/picture.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "base/file.h"
 #include "hlo/hlo.h"
@@ -28,7 +28,7 @@ static bool has_target_options(const struct options *o) {
 enum dgc_status session_override(struct dgc_session *s, struct config *c) {
   const struct options *o = &s->options;
   if (o->devices || o->cluster) {
-    enum dgc_status status = session_target(s);
+    enum dgc_status status = session_settle(s);
     if (status) return status;
     c->target = s->settlement->target;
   }

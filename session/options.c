@@ -119,7 +119,7 @@ bool every_due(const struct every *e, const struct position *p) {
 
 bool options_portable(const struct options *o) { return o->bits && strcmp(o->bits, "portable") == 0; }
 
-const char *free_bound_of(const char *staleness) {
+const char *unordered_bound_of(const char *staleness) {
   static const char word[] = "free";
   size_t len = sizeof word - 1;
   if (strncmp(staleness, word, len) != 0) return NULL;
@@ -130,14 +130,14 @@ const char *free_bound_of(const char *staleness) {
 static enum dgc_status set_staleness(struct dgc_session *s, const struct option_row *r, const char *value,
                                      void *staleness) {
   struct options *o = &s->options;
-  const char *bound = free_bound_of(value);
+  const char *bound = unordered_bound_of(value);
   int64_t number;
   enum dgc_status status = read_integer(s, r, bound ? bound : value, &number);
   if (status) return status;
   o->free = bound != NULL;
   o->asynchronous = !o->free;
   *(int64_t *)staleness = bound ? 0 : number;
-  if (bound) o->free_bound = number;
+  if (bound) o->unordered_bound = number;
   return DGC_OK;
 }
 
@@ -214,7 +214,7 @@ enum dgc_status options_unset(struct dgc_session *s, const char *name) {
   case INTEGER: *(int64_t *)field = 0; break;
   case STEPS_OR_TIME: *(int64_t *)field = o->checkpoint_seconds = 0; break;
   case STALENESS:
-    *(int64_t *)field = o->free_bound = 0;
+    *(int64_t *)field = o->unordered_bound = 0;
     o->free = o->asynchronous = false;
     break;
   }

@@ -28,7 +28,7 @@ struct option_file {
 void options_files(struct dgc_session *s, void (*tell)(void *user, const struct option_file *f), void *user);
 
 /* The bound of a staleness "free:4" or "free", as text; NULL: it is none of these. */
-const char *free_bound_of(const char *staleness);
+const char *unordered_bound_of(const char *staleness);
 /* --bits portable. */
 bool options_portable(const struct options *o);
 

@@ -4,9 +4,9 @@
 
 #include "session/model.h"
 #include "session/run.h"
-#include "session/strategy.h"
+#include "session/settle.h"
 #include "session/towers.h"
-#include "session/words.h"
+#include "session/vocabularies.h"
 
 #include "runtime/mpi/transport.h"
 

@@ -11,8 +11,8 @@
 
 #include "session/compile.h"
 #include "session/module.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "base/embed.h"
 #include "base/map.h"

@@ -3,9 +3,9 @@
 #include "session/data.h"
 #include "session/files.h"
 #include "session/model.h"
+#include "session/settle.h"
 #include "session/state/data.h"
 #include "session/state/parts.h"
-#include "session/strategy.h"
 #include "session/towers.h"
 
 #include "base/place.h"

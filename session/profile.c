@@ -36,7 +36,7 @@ static bool works(const struct step *s) {
   switch (s->kind) {
   case STEP_KERNEL:
   case STEP_LEAF:
-  case STEP_LOOP:
+  case STEP_SCAN:
   case STEP_COPY:
   case STEP_ALL_REDUCE:
   case STEP_SEND:
@@ -124,7 +124,7 @@ static double roof_of_steps(const struct dgc_session *s, const struct device_pla
   for (int i = 0; i < dp->nsteps; i++) {
     const struct step *step = &dp->steps[i];
     if (!works(step)) continue;
-    sum += step->kind == STEP_LOOP ? roof_of_steps(s, &step->loop->body->devices[device], device,
+    sum += step->kind == STEP_SCAN ? roof_of_steps(s, &step->loop->body->devices[device], device,
                                                    times * (double)step->loop->length, out)
                                    : roof_of(s, step, times, out);
   }
@@ -153,7 +153,7 @@ static void add_lines(struct profiling *p, const struct device_plan *dp, int fir
     line->flops += (double)(step->flops * times);
     line->traffic += (double)(step->traffic * times);
     line->roof += roof_of(p->s, step, (double)times, p->out);
-    if (step->kind != STEP_LOOP) continue;
+    if (step->kind != STEP_SCAN) continue;
     const struct device_plan *body = &step->loop->body->devices[p->device];
     int inner = p->numbered;
     p->numbered += body->nsteps;
@@ -203,7 +203,7 @@ void profile_lines(struct dgc_session *s, const struct loaded *l, const struct p
 
 /* The line of the model alone, without the calls that lead from it into the library. */
 static const char *place_of(struct arena *a, const struct step *s) {
-  if (s->kind != STEP_KERNEL && s->kind != STEP_LEAF && s->kind != STEP_LOOP) return "copies";
+  if (s->kind != STEP_KERNEL && s->kind != STEP_LEAF && s->kind != STEP_SCAN) return "copies";
   const char *origin = node_origin(a, s->node);
   return origin ? arena_strndup(a, origin, strcspn(origin, " ")) : NULL;
 }

@@ -5,10 +5,10 @@
 #include "session/data.h"
 #include "session/model.h"
 #include "session/run.h"
+#include "session/settle.h"
 #include "session/state/data.h"
 #include "session/state/settlement.h"
 #include "session/state/values.h"
-#include "session/strategy.h"
 
 #include "ir/graph/graph.h"
 #include "ir/graph/text.h"

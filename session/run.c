@@ -11,6 +11,7 @@
 #include "session/model.h"
 #include "session/module.h"
 #include "session/options.h"
+#include "session/settle.h"
 #include "session/state/checkpoints.h"
 #include "session/state/data.h"
 #include "session/state/evaluator.h"
@@ -18,7 +19,6 @@
 #include "session/state/settlement.h"
 #include "session/state/tracing.h"
 #include "session/state/values.h"
-#include "session/strategy.h"
 
 #include "passes/pass.h"
 #include "planner/planner.h"
@@ -220,7 +220,7 @@ static enum dgc_status settle_hosts(struct dgc_session *s) {
   if (hosts && !s->settlement->hosts) {
     s->settlement->hosts = hosts;
     s->settlement->done = false;
-    status = session_target(s);
+    status = session_settle(s);
   }
   if (s->settlement->why_sums && s->transport && session_is_first(s))
     diag_note(&s->diags, LOC_NONE, "%s", s->settlement->why_sums);
@@ -242,7 +242,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   const struct backend *chosen;
   enum dgc_status status = s->values->moves ? move(s) : DGC_OK;
   if (s->values->store || status) return status;
-  status = session_target(s);
+  status = session_settle(s);
   int rank;
   if (!status && transport_launched(&rank) == 1) status = refuse_alone(s);
   if (!status) status = session_backend(s, &chosen);

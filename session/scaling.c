@@ -3,8 +3,8 @@
 #include "session/scaling.h"
 
 #include "session/forecast.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "ir/graph/text.h"
 #include "passes/strategy/strategy.h"

@@ -14,7 +14,7 @@
  *   cluster, agree        which task this process is; what it must have in common with the others
  *   forecast              how long a step is predicted to take
  *   device_words          devices as options name them
- *   auto, strategy        the devices, and the strategy that is settled for all graphs of the model
+ *   auto, settle          the devices, and the strategy that is settled for all graphs of the model
  *   scaling               how long a step takes on so many tasks, predicted
  *   memory_limit          what a training step computes again, to need less memory
  *   compile, devices      from an entry to its graphs; the backend that is to run them
@@ -30,7 +30,8 @@
  *   worker                the step of one worker and the parameter servers, by themselves
  *   trace, trace_summary  what runs took, as a file; what such a file says
  *   names                 of variables in files that call them otherwise
- *   words, parameters     vocabularies of inputs, and what --set gives the model, in checkpoints
+ *   vocabularies, parameters
+ *                         words of inputs, and what --set gives the model, in checkpoints
  *   starts                variables that begin as others do, which were loaded
  *   variables, checkpoint the values of variables, for the caller and in files
  *   init_from             first values, out of such files
@@ -41,7 +42,7 @@
  *                         the files of an entry and their batches; what is measured of them, and over all
  *   position              where a training that goes on stands in its data
  *   best, losses          the metric that a training watches; what it measures of its batches
- *   free                  asynchronous training in no fixed order
+ *   unordered             asynchronous training in no fixed order
  *   train, predict, batch what is done with all that
  *   evaluator             what another process trains, evaluated beside it
  *   profile, bench, verify and how fast and how right it is

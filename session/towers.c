@@ -3,8 +3,8 @@
 #include "session/towers.h"
 
 #include "session/compile.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
-#include "session/strategy.h"
 
 #include "ir/graph/graph.h"
 #include "passes/strategy/strategy.h"

@@ -158,7 +158,7 @@ static struct traced *prepare(const struct plan_run *r) {
 
 /* All that libraries compute is one, whatever its op. */
 static const char *category_of(const struct step *step) {
-  return step->kind == STEP_LEAF ? "library" : step->kind == STEP_LOOP ? "loop" : step_word(step);
+  return step->kind == STEP_LEAF ? "library" : step->kind == STEP_SCAN ? "loop" : step_word(step);
 }
 
 static const char *device_name(const struct plan *p, int device) {

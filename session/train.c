@@ -7,13 +7,13 @@
 #include "session/compile.h"
 #include "session/data.h"
 #include "session/evaluate.h"
-#include "session/free.h"
 #include "session/init_from.h"
 #include "session/losses.h"
 #include "session/metrics.h"
 #include "session/model.h"
 #include "session/options.h"
 #include "session/position.h"
+#include "session/settle.h"
 #include "session/state/best.h"
 #include "session/state/calls.h"
 #include "session/state/data.h"
@@ -21,10 +21,10 @@
 #include "session/state/handlers.h"
 #include "session/state/settlement.h"
 #include "session/state/tracing.h"
-#include "session/strategy.h"
 #include "session/tasks.h"
 #include "session/towers.h"
 #include "session/trace.h"
+#include "session/unordered.h"
 
 #include "base/clock.h"
 #include "ir/graph/graph.h"
@@ -38,7 +38,7 @@ struct training {
   struct dgc_session *s;
   struct dataset *data;
   struct loader *loader;
-  struct free_training *free; /* NULL: steps have an order */
+  struct unordered_training *free; /* NULL: steps have an order */
   struct goal goal;
   double begin, epoch_begin, reported; /* the epoch's: as if its evaluations took no time */
   struct losses *losses;               /* of the epoch so far */
@@ -377,14 +377,14 @@ static unsigned wants(void *training) {
   return t->own;
 }
 
-static void add_sum(struct training *t, const struct free_sum *sum) {
+static void add_sum(struct training *t, const struct unordered_sum *sum) {
   losses_add(t->losses, sum->loss, sum->weight);
   t->rows += (int64_t)sum->weight;
   t->s->position.step += sum->applied;
 }
 
 /* Tells on_progress, which may want to stop: that is for all to know first. */
-static enum dgc_status told(void *training, const struct batch *b, const struct free_sum *sum) {
+static enum dgc_status told(void *training, const struct batch *b, const struct unordered_sum *sum) {
   struct training *t = training, now = *t;
   int64_t step = t->s->position.step;
   struct batch inside = *b;
@@ -400,11 +400,12 @@ static enum dgc_status told(void *training, const struct batch *b, const struct 
 }
 
 /* All have come together. */
-static enum dgc_status take_over(struct training *t, const struct free_sum *sum) {
+static enum dgc_status take_over(struct training *t, const struct unordered_sum *sum) {
   struct dgc_session *s = t->s;
   int64_t first = s->position.step;
   if (sum->odd)
-    return no_number(t, session_free_step(t->free), sum->odd - 1, sum->odd_value, first + sum->odd_step + 1);
+    return no_number(t, session_unordered_step(t->free), sum->odd - 1, sum->odd_value,
+                     first + sum->odd_step + 1);
   take_flags(t, sum->wants);
   t->own &= ~sum->wants;
   add_sum(t, sum);
@@ -435,12 +436,12 @@ static int64_t batches_until(const struct training *t) {
 }
 
 static enum dgc_status train_freely(struct training *t) {
-  static const struct free_hooks hooks = {wants, told};
-  enum dgc_status status = session_free_open(t->s, t->data, t->loader, &hooks, t, &t->free);
+  static const struct unordered_hooks hooks = {wants, told};
+  enum dgc_status status = session_unordered_open(t->s, t->data, t->loader, &hooks, t, &t->free);
   t->begin = t->epoch_begin = t->saved = clock_seconds();
   while (!status && !done(t)) {
-    struct free_sum sum;
-    status = session_free_run(t->free, batches_until(t), &sum);
+    struct unordered_sum sum;
+    status = session_unordered_run(t->free, batches_until(t), &sum);
     if (!status) status = take_over(t, &sum);
   }
   return status;
@@ -495,7 +496,7 @@ static enum dgc_status train_over(struct training *t) {
   t->first_step = s->begun = s->position.step;
   t->saved_step = -1; /* that was another training, which knew of no evaluation that comes first here */
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
-  if (s->settlement->free) session_free_loader(s, &lo);
+  if (s->settlement->free) session_unordered_loader(s, &lo);
   status = s->settlement->free ? DGC_OK : session_shard(s, &lo);
   if (!status && !s->settlement->free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
   if (status) return status;
@@ -529,7 +530,7 @@ static enum dgc_status train_over(struct training *t) {
 static void end_training(void *training) {
   struct training *t = training;
   if (t->saving) session_save_wait(t->s, t->s->options.checkpoint, NULL);
-  session_free_close(t->free);
+  session_unordered_close(t->free);
   loader_destroy(t->loader);
   dataset_close(t->data);
   dataset_close(t->test);
@@ -576,7 +577,7 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = session_claim(s);
   if (!status) status = session_init_from(s);
   if (!status) session_say_left_out(s);
-  if (!status && s->settlement->free) status = session_free_allowed(s);
+  if (!status && s->settlement->free) status = session_unordered_allowed(s);
   if (!status && !t.data)
     status = session_data(s, DATA_TRAIN, false, &t.data); /* whose words are those of the test data too */
   if (!status) status = open_test(&t);

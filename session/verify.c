@@ -3,7 +3,7 @@
 #include "ir/ops/op_id.h"
 #include "session/compile.h"
 #include "session/opt.h"
-#include "session/strategy.h"
+#include "session/settle.h"
 
 #include "ir/certify/certify.h"
 #include "ir/graph/text.h"
@@ -86,7 +86,7 @@ static enum dgc_status verify_entry(struct dgc_session *s, enum entry_kind kind,
 static enum dgc_status verify_model(struct dgc_session *s, const struct source *text, const char *entry,
                                     struct str *out) {
   enum dgc_status status = session_load(s, text);
-  if (!status) status = session_target(s);
+  if (!status) status = session_settle(s);
   if (status) return status;
   enum entry_kind one;
   if (entry) return (status = entry_find(s, entry, &one)) ? status : verify_entry(s, one, out);

@@ -5,10 +5,10 @@
 
 #include "session/agree.h"
 #include "session/compile.h"
+#include "session/settle.h"
 #include "session/state/running.h"
 #include "session/state/settlement.h"
 #include "session/state/values.h"
-#include "session/strategy.h"
 
 #include "ir/graph/graph.h"
 #include "ir/plan/stages.h"

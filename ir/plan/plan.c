@@ -9,7 +9,7 @@
 int step_results(const struct step *s) {
   if (s->kind == STEP_KERNEL) return s->kernel->noutputs;
   if (s->kind == STEP_MODULE) return s->module->noutputs;
-  if (s->kind == STEP_LOOP) return node_results(s->node) + 1;
+  if (s->kind == STEP_SCAN) return node_results(s->node) + 1;
   return s->kind != STEP_SEND && s->noperands > 0;
 }
 
@@ -41,7 +41,7 @@ int64_t step_extent(const struct step *s, int operand) {
   case STEP_ALL_REDUCE: return s->bytes;
   case STEP_LEAF:
     return type_bytes(operand < s->node->ninputs ? &s->node->inputs[operand]->type : &s->node->type);
-  case STEP_LOOP: return loop_extent(s, operand);
+  case STEP_SCAN: return loop_extent(s, operand);
   case STEP_MODULE: return module_extent(s->module, operand);
   case STEP_SIGNAL:
   case STEP_SENT:
@@ -77,7 +77,7 @@ bool step_in_place(const struct step *s, int input, int output) {
   case STEP_RECEIVE:
   case STEP_SIGNAL:
   case STEP_WAIT:
-  case STEP_LOOP:
+  case STEP_SCAN:
   case STEP_MODULE: break;
   }
   return false;

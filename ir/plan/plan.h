@@ -45,7 +45,7 @@ struct operand {
 enum step_kind {
   STEP_KERNEL,
   STEP_LEAF,
-  STEP_LOOP,
+  STEP_SCAN,
   STEP_COPY,
   STEP_ALL_REDUCE,
   STEP_SIGNAL,
@@ -103,7 +103,7 @@ struct plan_module {
 /* A plan that its device runs again and again, without anybody else: `body` has steps of this device only. Operands
  * of the step: those of the scan, which its node is; its results; and memory for the body's arena. The body's inputs
  * are what it finds before a step: the carried values, an element of each sequence, the constants; they lie outside of
- * its arena, as variables do, and are not written. Behind a step its outputs are where they belong: runtime/loop.c. */
+ * its arena, as variables do, and are not written. Behind a step its outputs are where they belong: runtime/scan.c. */
 struct plan_loop {
   struct plan *body;
   const int *

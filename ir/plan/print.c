@@ -10,7 +10,7 @@ int plan_all_steps(const struct plan *p, int device) {
   const struct device_plan *dp = &p->devices[device];
   int count = dp->nsteps;
   for (int i = 0; i < dp->nsteps; i++)
-    if (dp->steps[i].kind == STEP_LOOP) count += plan_all_steps(dp->steps[i].loop->body, device);
+    if (dp->steps[i].kind == STEP_SCAN) count += plan_all_steps(dp->steps[i].loop->body, device);
   return count;
 }
 
@@ -20,7 +20,7 @@ const char *plan_device_text(const struct plan *p, int device) {
 }
 
 const char *step_word(const struct step *s) {
-  static const char *const words[] = {[STEP_KERNEL] = "kernel",   [STEP_LOOP] = "scan",
+  static const char *const words[] = {[STEP_KERNEL] = "kernel",   [STEP_SCAN] = "scan",
                                       [STEP_COPY] = "copy",       [STEP_ALL_REDUCE] = "all_reduce",
                                       [STEP_SIGNAL] = "signal",   [STEP_WAIT] = "wait",
                                       [STEP_SEND] = "send",       [STEP_SENT] = "sent",
@@ -131,7 +131,7 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
   if (step->message) print_message(s, p, step);
   if (step->kind == STEP_KERNEL) print_kernel(s, p, step);
   if (step->kind == STEP_LEAF) op_of(step->node)->sizes(s, step->node);
-  if (step->kind == STEP_LOOP) str_printf(s, "%lld steps", (long long)step->loop->length);
+  if (step->kind == STEP_SCAN) str_printf(s, "%lld steps", (long long)step->loop->length);
   if (step->kind == STEP_COPY) str_printf(s, "%lld bytes", (long long)step->bytes);
   if (step->kind == STEP_ALL_REDUCE) print_all_reduce(s, step, device);
   for (int i = 0; i < step->noperands; i++) {
@@ -141,7 +141,7 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
   if (q && q->devices[device].queue[index] == QUEUE_COPIES)
     print_overlap(s, p, &q->devices[device], device, index);
   str_putc(s, '\n');
-  if (step->kind == STEP_LOOP) print_loop(s, step, device, indent + 5);
+  if (step->kind == STEP_SCAN) print_loop(s, step, device, indent + 5);
 }
 
 static void print_value(struct str *s, const struct plan *p, const char *what, const struct plan_value *v) {

@@ -498,7 +498,7 @@ static bool check_steps(struct check *c) {
       if ((s->kind == STEP_SIGNAL || s->kind == STEP_WAIT) && (s->signal < 0 || s->signal >= c->p->nsignals))
         breach(c, "there is no signal %d", s->signal);
       if (s->kind == STEP_ALL_REDUCE) check_collective(c, s);
-      if (s->kind == STEP_LOOP) check_loop(c, s);
+      if (s->kind == STEP_SCAN) check_loop(c, s);
       if (s->kind == STEP_KERNEL && s->segments.count > 1 && !kernel_splits(s->kernel))
         breach(c, "%s is in %d segments, and its kernel has none", s->node->name, s->segments.count);
       if (s->kind == STEP_SEND || s->kind == STEP_SENT || s->kind == STEP_RECEIVE) check_message(c, s);

@@ -46,7 +46,7 @@ static struct node *only_share(struct graph *out, const struct node *n, struct n
 }
 
 static struct node *reduce(struct collectives *e, struct graph *out, const struct node *n, struct node **in) {
-  bool whole = part_is_whole(&e->part);
+  bool whole = task_graph_is_whole(&e->part);
   if (whole && n->ninputs == 1) return only_share(out, n, in);
   const char *how = node_string(n, ATTR_reduction);
   struct tower_sum *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct tower_sum);
@@ -128,7 +128,7 @@ struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {
   settle(ctx, &out->config, g);
   if (out->config.task) {
     if (!strategy_resolve(ctx->scratch, g, &out->config, &e.strategy, ctx->diags)) return NULL;
-    if (!part_find(ctx->scratch, &out->config, &e.strategy, &e.part, ctx->diags)) return NULL;
+    if (!task_graph_find(ctx->scratch, &out->config, &e.strategy, &e.part, ctx->diags)) return NULL;
   } else {
     e.part.process = -1;
   }

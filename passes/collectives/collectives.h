@@ -5,8 +5,8 @@
 
 #include "passes/collectives/tree.h"
 #include "passes/rebuild.h"
-#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
+#include "passes/strategy/task_graph.h"
 
 struct ring;
 struct scatter;
@@ -26,7 +26,7 @@ struct tower_sum {
 struct collectives {
   struct pass_ctx *ctx;
   struct strategy strategy;
-  struct task_part part;
+  struct task_graph part;
   enum cross_device algorithm;
   const int *hosts; /* as in struct tree */
   struct members members;

@@ -49,7 +49,7 @@ static int half_of(const struct tree *t, const struct tree_halves *h, int proces
 /* From the root of a half to the processes of that half that read it, and from the one that adds to the other. */
 static bool hand_on(const struct tree *t, const struct tree_halves *h, struct node *x, int half,
                     int readers) {
-  const struct task_part *p = t->part;
+  const struct task_graph *p = t->part;
   bool on = half != h->last, other = !on && (readers > 1 || h->last == 1);
   if (other && !tree_send(t, x, 0, t->count, h->roots[!half], false)) return false;
   for (int i = 0; i < readers; i++) {
@@ -64,24 +64,24 @@ static bool hand_on(const struct tree *t, const struct tree_halves *h, struct no
 static bool sum_half(const struct tree *t, const struct tree_halves *h, int half, struct node **sum) {
   int lo = h->begin[half], hi = h->begin[half + 1], root = h->roots[half];
   *sum = NULL;
-  if (!part_has(t->part, root)) return tree_give(t, lo, hi, root);
+  if (!task_graph_has(t->part, root)) return tree_give(t, lo, hi, root);
   return (*sum = tree_sum(t, lo, hi, root, why_half(t, root))) != NULL;
 }
 
 struct node *hierarchical_part(const struct tree *t, int n) {
-  const struct task_part *p = t->part;
+  const struct task_graph *p = t->part;
   struct tree_halves h = find_halves(t, n);
   int readers = tree_reads(t, p->count - 1) ? p->count : 1;
   int half = half_of(t, &h, p->process), root = h.roots[half], adder = h.roots[h.last];
   struct node *pair[2] = {NULL}, *total;
   if (!sum_half(t, &h, half, &pair[half])) return NULL;
-  if (part_has(p, adder)) {
+  if (task_graph_has(p, adder)) {
     int far = !half;
     pair[far] = tree_receive(t, h.begin[far], h.begin[far + 1], h.roots[far], adder, true, false);
     total = tree_divide(t->out, t->all, add_halves(t, &h, pair));
     return total && hand_on(t, &h, total, half, readers) ? total : NULL;
   }
-  if (part_has(p, root)) {
+  if (task_graph_has(p, root)) {
     bool comes = readers > 1 || h.last == 1;
     if (!tree_send(t, pair[half], h.begin[half], h.begin[half + 1], adder, false)) return NULL;
     total = tree_receive(t, 0, t->count, adder, root, comes, false);

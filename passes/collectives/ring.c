@@ -91,7 +91,7 @@ static struct node *receive(const struct ring *r, int chunk, int hop, int positi
   struct type t = chunk_type(r, chunk);
   int from = before(r, position);
   if (hop >= r->count - 1) from = holder(r, chunk, from);
-  return part_remote(g, name, &t, r->devices[from], r->devices[position], order, ORDER);
+  return task_graph_remote(g, name, &t, r->devices[from], r->devices[position], order, ORDER);
 }
 
 /* To the device behind this one, if it is another task's. */
@@ -100,7 +100,7 @@ static void hand_over(const struct ring *r, struct node *x, int chunk, int hop, 
   int64_t order[ORDER];
   if (is_own(r, next)) return;
   order_of(r, chunk, hop, order);
-  part_send(r->t->out, x, r->devices[next], order, ORDER);
+  task_graph_send(r->t->out, x, r->devices[next], order, ORDER);
 }
 
 /* --- once around to be summed --- */
@@ -184,7 +184,7 @@ static void find_own(struct ring *r) {
     int device = strategy_worker(t->s, lo);
     for (hi = lo + 1; hi < t->count && strategy_worker(t->s, hi) == device;) hi++;
     r->devices[++position] = device;
-    if (!part_has(t->part, device)) continue;
+    if (!task_graph_has(t->part, device)) continue;
     if (r->nown++ == 0) r->first = position;
     r->parts[position] = tree_sum(t, lo, hi, device, NULL);
   }
@@ -192,7 +192,7 @@ static void find_own(struct ring *r) {
 
 struct ring *ring_make(struct pass_ctx *ctx, const struct tree *t) {
   struct arena *a = ctx->scratch;
-  bool is_part = !part_is_whole(t->part);
+  bool is_part = !task_graph_is_whole(t->part);
   size_t count = (size_t)(is_part ? t->s->nworkers : tree_devices(t));
   if (count < 2 || type_count(&t->all->type) < (int64_t)count) return NULL;
   struct ring *r = arena_new(a, struct ring);

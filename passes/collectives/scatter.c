@@ -41,7 +41,7 @@ static struct node *sum_chunk(const struct tree *t, const struct scatter *s, str
   int64_t elements = type_count(&t->all->type);
   int64_t begin = elements * chunk / s->count, end = elements * (chunk + 1) / s->count;
   int first = 0, last = t->count;
-  if (!part_is_whole(t->part)) first = t->part->first_tower, last = first + t->part->ntowers;
+  if (!task_graph_is_whole(t->part)) first = t->part->first_tower, last = first + t->part->ntowers;
   for (int i = first; i < last; i++) slices[i] = slice_of(g, flat[i], begin, end, chunk);
   struct node all = *t->all;
   int64_t length = end - begin;
@@ -53,21 +53,21 @@ static struct node *sum_chunk(const struct tree *t, const struct scatter *s, str
   part.turn = chunk;
   const char *why =
       arena_printf(g->arena, "scatter -> chunk %d of %d, device %d", chunk, s->count, s->devices[chunk]);
-  return part_is_whole(t->part) ? tree_sum(&part, 0, t->count, s->devices[chunk], why)
-                                : tree_part(&part, s->devices[chunk], keep, why);
+  return task_graph_is_whole(t->part) ? tree_sum(&part, 0, t->count, s->devices[chunk], why)
+                                      : tree_part(&part, s->devices[chunk], keep, why);
 }
 
 /* The devices with towers, in their order; in the part of one task all of them have some that follow each other. */
 static void find_devices(const struct tree *t, int *devices) {
   int count = 0;
-  for (int i = 0; part_is_whole(t->part) && i < t->count; i++)
+  for (int i = 0; task_graph_is_whole(t->part) && i < t->count; i++)
     if (i == 0 || t->terms[i]->device != t->terms[i - 1]->device) devices[count++] = t->terms[i]->device;
-  for (int i = 0; !part_is_whole(t->part) && i < t->s->nworkers; i++) devices[i] = t->s->workers[i];
+  for (int i = 0; !task_graph_is_whole(t->part) && i < t->s->nworkers; i++) devices[i] = t->s->workers[i];
 }
 
 struct scatter *scatter_make(struct pass_ctx *ctx, const struct tree *t) {
   struct arena *a = ctx->scratch;
-  int count = part_is_whole(t->part) ? tree_devices(t) : t->s->nworkers;
+  int count = task_graph_is_whole(t->part) ? tree_devices(t) : t->s->nworkers;
   if (count < 2 || type_count(&t->all->type) < count) return NULL;
   struct scatter *s = arena_new(a, struct scatter);
   *s = (struct scatter){.all = t->all, .count = count};

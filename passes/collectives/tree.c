@@ -9,7 +9,7 @@
 #include "passes/strategy/strategy.h"
 
 int tree_home(const struct tree *t, int term) {
-  return part_is_whole(t->part) ? t->terms[term]->device : strategy_worker(t->s, term);
+  return task_graph_is_whole(t->part) ? t->terms[term]->device : strategy_worker(t->s, term);
 }
 
 static bool same_host(const struct tree *t, int a, int b) { return t->hosts && t->hosts[a] == t->hosts[b]; }
@@ -65,13 +65,14 @@ struct node *tree_receive(const struct tree *t, int lo, int hi, int from, int de
     t->out->at.tower = lo;
     t->out->at.replica = -1;
   }
-  return part_remote(t->out, sum_name(t, lo, hi), &t->all->type, from, device, order, comes ? numbers : 0);
+  return task_graph_remote(t->out, sum_name(t, lo, hi), &t->all->type, from, device, order,
+                           comes ? numbers : 0);
 }
 
 bool tree_send(const struct tree *t, struct node *x, int lo, int hi, int to, bool on) {
   int64_t order[ORDER];
   int numbers = order_of(t, lo, hi, on, order);
-  return part_send(t->out, x, to, order, numbers) != NULL;
+  return task_graph_send(t->out, x, to, order, numbers) != NULL;
 }
 
 static bool has_own(const struct tree *t, int lo, int hi) {
@@ -83,7 +84,7 @@ bool tree_give(const struct tree *t, int lo, int hi, int device) {
   int half = lo + tower_cut(hi - lo), to = place_of(t, lo, hi, device);
   for (int i = 0; i < 2; i++) {
     int begin = i ? half : lo, end = i ? hi : half;
-    if (!part_has(t->part, place_of(t, begin, end, device))) {
+    if (!task_graph_has(t->part, place_of(t, begin, end, device))) {
       if (!tree_give(t, begin, end, device)) return false;
       continue;
     }
@@ -95,7 +96,7 @@ bool tree_give(const struct tree *t, int lo, int hi, int device) {
 /* The sum of a range for the device that adds it to another. */
 static struct node *sum_for(const struct tree *t, int lo, int hi, int device, int reader, const char *why) {
   int at = place_of(t, lo, hi, device);
-  if (part_has(t->part, at)) return tree_sum(t, lo, hi, device, why);
+  if (task_graph_has(t->part, at)) return tree_sum(t, lo, hi, device, why);
   return tree_give(t, lo, hi, device) ? tree_receive(t, lo, hi, at, reader, true, false) : NULL;
 }
 
@@ -103,7 +104,7 @@ struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const ch
   if (hi - lo == 1) return t->terms[lo];
   int half = lo + tower_cut(hi - lo);
   struct node *pair[2];
-  if (part_is_whole(t->part)) {
+  if (task_graph_is_whole(t->part)) {
     pair[0] = tree_sum(t, lo, half, device, why);
     pair[1] = tree_sum(t, half, hi, device, why);
   } else {
@@ -150,7 +151,7 @@ static bool has_whole(const struct tree *t, int process, int device) {
 
 /* The whole to all that have it from this process. */
 static bool send_whole(const struct tree *t, struct node *x, int device) {
-  const struct task_part *p = t->part;
+  const struct task_graph *p = t->part;
   bool on = x->op == OP_remote;
   if (on && (!t->hosts || p->process >= p->nworkers || leader_of(t, p->process) != p->process)) return true;
   for (int i = 0; i < p->count; i++) {
@@ -164,10 +165,10 @@ static bool send_whole(const struct tree *t, struct node *x, int device) {
 struct node *tree_part(const struct tree *t, int device,
                        struct node *(*finish)(struct graph *g, const struct node *all, struct node *total),
                        const char *why) {
-  const struct task_part *p = t->part;
+  const struct task_graph *p = t->part;
   bool comes = has_whole(t, p->process, device), direct = !comes || is_direct(t, p->process, device);
   struct node *total;
-  if (part_has(p, device)) {
+  if (task_graph_has(p, device)) {
     total = finish(t->out, t->all, tree_sum(t, 0, t->count, device, why));
   } else {
     if (!tree_give(t, 0, t->count, device)) return NULL;
@@ -189,7 +190,7 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
     g->at.replica = -1;
     /* In the part of one task what another one sends is where it is read. */
     int half = lo + tower_cut(hi - lo), a = pair[0]->device, b = pair[1]->device;
-    if (!part_is_whole(t->part)) a = place_of(t, lo, half, device), b = place_of(t, half, hi, device);
+    if (!task_graph_is_whole(t->part)) a = place_of(t, lo, half, device), b = place_of(t, half, hi, device);
     int at = place_between(t, lo, hi, a, b, device);
     if (at != device || a == b) {
       g->at.device = at;
@@ -236,7 +237,7 @@ struct node *relay(struct graph *out, struct node *x, const char *of, int device
   return graph_node(out, &copy);
 }
 
-struct members tree_members(struct arena *a, const struct task_part *p, const int *hosts, int nhosts) {
+struct members tree_members(struct arena *a, const struct task_graph *p, const int *hosts, int nhosts) {
   struct members m = {.begin = arena_new_array(a, (size_t)nhosts + 1, int)};
   int *filled = arena_new_array(a, (size_t)nhosts, int);
   m.processes = arena_new_array(a, (size_t)p->count, int);
@@ -251,7 +252,7 @@ struct members tree_members(struct arena *a, const struct task_part *p, const in
 
 struct fetchers tree_fetchers(struct arena *a, const struct tree *t) {
   struct fetchers f = {.hosts = t->hosts};
-  if (!t->hosts || !part_is_whole(t->part)) return (struct fetchers){.hosts = NULL};
+  if (!t->hosts || !task_graph_is_whole(t->part)) return (struct fetchers){.hosts = NULL};
   uint8_t *seen = arena_new_array(a, (size_t)t->out->config.target.ndevices, uint8_t);
   f.devices = arena_new_array(a, (size_t)t->count, int);
   for (int i = 0; i < t->count; i++) {

@@ -4,8 +4,8 @@
 #define DGC_PASSES_COLLECTIVES_TREE_H
 
 #include "ir/graph/build.h"
-#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
+#include "passes/strategy/task_graph.h"
 
 /* The processes of each host that have towers, host h's from begin[h] on, in their order. */
 struct members {
@@ -16,7 +16,7 @@ struct members {
 struct tree {
   struct graph *out;
   const struct strategy *s;
-  const struct task_part *part;
+  const struct task_graph *part;
   const struct node *all; /* the all_reduce */
   struct node *
       *terms;       /* of `out`, one per tower or per block of towers, in tower order; NULL: another task's */
@@ -62,7 +62,7 @@ void tree_blocks(const struct tree *t, int *devices, struct node **sums);
 struct node *relay(struct graph *out, struct node *x, const char *of, int device);
 
 /* With hosts by device, whose numbers are below nhosts. */
-struct members tree_members(struct arena *a, const struct task_part *p, const int *hosts, int nhosts);
+struct members tree_members(struct arena *a, const struct task_graph *p, const int *hosts, int nhosts);
 
 /* Who fetches for a host what is on another one, where all tasks are planned: the devices with towers, in the order of
  * these. */

@@ -54,7 +54,7 @@ struct node *received(struct replicate *r, const struct tower_group *g, const st
   int64_t order = x->id;
   place_context(r, x, DIST_MIRRORED, -1, device);
   const char *name = arena_printf(r->to->arena, "%s.of_%d", copy_name(r, g, x, x->name, device), device);
-  return part_remote(r->to, name, &t, device, r->part.first[r->part.process], &order, 1);
+  return task_graph_remote(r->to, name, &t, device, r->part.first[r->part.process], &order, 1);
 }
 
 struct node *mirrored_value(struct replicate *r, const struct tower_group *g, const struct node *x,
@@ -66,7 +66,7 @@ struct node *mirrored_value(struct replicate *r, const struct tower_group *g, co
   if (x->op == OP_input) return copies[r->s.inputs];
   if (copies[device]) return copies[device];
   int primary = primary_device(r, g, x);
-  if (primary >= 0 && !copies[primary] && !part_has(&r->part, primary))
+  if (primary >= 0 && !copies[primary] && !task_graph_has(&r->part, primary))
     copies[primary] = received(r, g, x, primary);
   return primary < 0 ? NULL : copies[primary];
 }

@@ -31,8 +31,8 @@ static struct node *rows_on(struct replicate *r, const struct node *n, const str
   for (int i = 0; i < axes; i++) flat.dim[0] *= t.dim[i];
   for (int i = axes; i < t.rank; i++) flat.dim[flat.rank++] = t.dim[i];
   int64_t order[] = {x->id, tower};
-  return part_remote(r->to, arena_printf(r->to->arena, "%s.to_%d", name, device), &flat,
-                     strategy_worker(&r->s, tower), device, order, 2);
+  return task_graph_remote(r->to, arena_printf(r->to->arena, "%s.to_%d", name, device), &flat,
+                           strategy_worker(&r->s, tower), device, order, 2);
 }
 
 struct node *gathered_rows(struct replicate *r, struct tower_group *g, const struct node *n, int input,
@@ -64,7 +64,7 @@ bool send_rows(struct replicate *r, struct tower_group *g, const struct node *n,
     for (int t = r->part.first_tower; t < r->part.first_tower + r->part.ntowers; t++) {
       int64_t order[] = {x->id, t};
       struct node *rows = rows_on(r, n, x, t, -1);
-      if (!part_send(r->to, rows, device, order, 2)) return false;
+      if (!task_graph_send(r->to, rows, device, order, 2)) return false;
     }
   }
   return true;

@@ -187,11 +187,11 @@ static int64_t result_order(const struct replicate *r, const struct output *o) {
 static struct node *send_result(struct replicate *r, const struct output *o, const char *name) {
   for (int t = r->part.first_tower; t < r->part.first_tower + r->part.ntowers; t++) {
     int64_t order[] = {result_order(r, o), t};
-    if (!part_send(r->to, result_rows(r, o, name, t), r->s.consolidation, order, 2)) return NULL;
+    if (!task_graph_send(r->to, result_rows(r, o, name, t), r->s.consolidation, order, 2)) return NULL;
   }
   struct type all = type_specialize(&o->node->type, r->batch);
   place_context(r, o->node, DIST_MIRRORED, -1, r->s.consolidation);
-  return part_remote(r->to, name, &all, r->s.consolidation, r->s.inputs, NULL, 0);
+  return task_graph_remote(r->to, name, &all, r->s.consolidation, r->s.inputs, NULL, 0);
 }
 
 /* The rows of a tower of another task: as those of an own one, but for their number. */
@@ -203,8 +203,8 @@ static struct node *rows_from(struct replicate *r, const struct output *o, const
   t.dim[0] = have ? t.dim[0] / have * rows : 0;
   int64_t order[] = {result_order(r, o), tower};
   place_context(r, o->node, DIST_PER_REPLICA, tower, -1);
-  return part_remote(r->to, tower_name(r, arena_printf(r->to->arena, "%s.rows", name), tower), &t,
-                     strategy_worker(&r->s, tower), r->s.consolidation, order, 2);
+  return task_graph_remote(r->to, tower_name(r, arena_printf(r->to->arena, "%s.rows", name), tower), &t,
+                           strategy_worker(&r->s, tower), r->s.consolidation, order, 2);
 }
 
 /* The towers' rows one behind the other, where the model has them. */
@@ -215,7 +215,7 @@ static struct node *gather_result(struct replicate *r, const struct output *o) {
     return NULL;
   }
   const char *name = arena_printf(r->to->arena, "gather_outputs/%s", o->name);
-  if (!part_has(&r->part, r->s.consolidation)) return send_result(r, o, name);
+  if (!task_graph_has(&r->part, r->s.consolidation)) return send_result(r, o, name);
   struct node **rows = arena_new_array(r->ctx->scratch, (size_t)r->s.towers, struct node *);
   for (int t = 0; t < r->s.towers; t++) {
     rows[t] = has_tower(r, t) ? result_rows(r, o, name, t) : rows_from(r, o, name, t, rows[0]);
@@ -235,19 +235,19 @@ static struct node *share_result(struct replicate *r, struct tower_group *g, con
   bool all = o->role != OUTPUT_VALUE && o->role != OUTPUT_PREDICT;
   if (r->dist[x->id] == DIST_PARTIAL || needed_on(r, g, x, own)) {
     struct node *n = mirrored_value(r, g, x, own);
-    if (n && !part_has(&r->part, r->s.main)) return n;
+    if (n && !task_graph_has(&r->part, r->s.main)) return n;
   }
-  if (!part_has(&r->part, r->s.main)) {
+  if (!task_graph_has(&r->part, r->s.main)) {
     struct type t = type_specialize(&x->type, g->rows);
     place_context(r, x, DIST_MIRRORED, -1, r->s.main);
-    return part_remote(r->to, x->name, &t, r->s.main, own, &order, all);
+    return task_graph_remote(r->to, x->name, &t, r->s.main, own, &order, all);
   }
   struct node *n = mirrored_value(r, g, x, r->s.main);
   bool shared = n && all && r->dist[x->id] != DIST_PARTIAL;
   for (int p = 0; shared && p < r->part.count; p++) {
     int to = r->part.first[p];
     if (p == r->part.process || needed_on(r, g, x, to)) continue;
-    if (!part_send(r->to, n, to, &order, 1)) return NULL;
+    if (!task_graph_send(r->to, n, to, &order, 1)) return NULL;
   }
   return n;
 }
@@ -260,7 +260,7 @@ static bool add_output(struct replicate *r, const struct output *o) {
     n = r->towers[o->node->id];
   else if (r->dist[o->node->id] == DIST_PER_REPLICA)
     n = gather_result(r, o);
-  else if (!part_is_whole(&r->part))
+  else if (!task_graph_is_whole(&r->part))
     n = share_result(r, g, o);
   else
     n = mirrored_value(r, g, o->node, r->s.main);
@@ -323,9 +323,9 @@ struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
     return NULL;
   }
   if (!strategy_resolve(ctx->arena, g, c, &r.s, ctx->diags)) return NULL;
-  if (c->task && !part_is_possible(ctx->scratch, g, c, &r.s)) c->task = NULL;
-  if (!part_find(ctx->scratch, c, &r.s, &r.part, ctx->diags)) return NULL;
-  if (!part_is_whole(&r.part)) r.s.inputs = r.part.first[r.part.process];
+  if (c->task && !task_graph_is_possible(ctx->scratch, g, c, &r.s)) c->task = NULL;
+  if (!task_graph_find(ctx->scratch, c, &r.s, &r.part, ctx->diags)) return NULL;
+  if (!task_graph_is_whole(&r.part)) r.s.inputs = r.part.first[r.part.process];
   r.batch = c->batch;
   r.from = g = graph_fix_whole(ctx->scratch, g, r.batch);
   if (!g) return NULL;

@@ -12,8 +12,8 @@
 
 #include "ir/ops/spread.h"
 #include "passes/pass.h"
-#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
+#include "passes/strategy/task_graph.h"
 
 /* Towers whose gradients are summed before they are applied: all of them; or, in asynchronous training, those of one
  * worker. There the last group has all towers and gives the step's results, and no updates. */
@@ -39,7 +39,7 @@ struct replicate {
   struct pass_ctx *ctx;
   struct graph *from, *to;
   struct strategy s;
-  struct task_part part;
+  struct task_graph part;
   int64_t batch;
   bool single;              /* one tower: nothing is split, reduced or renamed */
   struct row_blocks blocks; /* of several towers */
@@ -59,7 +59,7 @@ struct replicate {
 
 /* Whether the graph computes the tower. */
 static inline bool has_tower(const struct replicate *r, int tower) {
-  return part_has(&r->part, r->part.process < 0 ? 0 : strategy_worker(&r->s, tower));
+  return task_graph_has(&r->part, r->part.process < 0 ? 0 : strategy_worker(&r->s, tower));
 }
 
 /* Where the value of a source node for a tower, or on a device, is in `towers`, `local`, `copies` and `all_rows`. */

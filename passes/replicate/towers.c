@@ -17,10 +17,10 @@ static bool send_fixed(struct replicate *r, const struct tower_group *g, const s
   int primary = primary_device(r, g, x);
   struct node *have = primary < 0 ? NULL : g->copies[by_device(r, x, primary)];
   int64_t order = x->id;
-  for (int p = 0; have && part_has(&r->part, primary) && p < r->part.count; p++) {
+  for (int p = 0; have && task_graph_has(&r->part, primary) && p < r->part.count; p++) {
     int to = r->part.first[p];
     if (p == r->part.process || needed_on(r, g, x, to)) continue;
-    if (!part_send(r->to, have, to, &order, 1)) return false;
+    if (!task_graph_send(r->to, have, to, &order, 1)) return false;
   }
   return true;
 }
@@ -36,10 +36,10 @@ static bool clone_variable(struct replicate *r, struct tower_group *g, const str
   place_context(r, n, DIST_MIRRORED, -1, home);
   struct node *v = clone(r, n, n->name, NULL, (struct clone_rows){-1, g->rows, 0, g->rows});
   if (!v) return false;
-  if (part_has(&r->part, home)) {
+  if (task_graph_has(&r->part, home)) {
     *have = v;
     for (int p = 0; p < r->part.count; p++)
-      if (p != own && reads[p] && !part_send(r->to, v, r->part.first[p], &order, 1)) return false;
+      if (p != own && reads[p] && !task_graph_send(r->to, v, r->part.first[p], &order, 1)) return false;
     return true;
   }
   graph_add_output(r->to, OUTPUT_HELD, v->name, v, 0);
@@ -47,11 +47,11 @@ static bool clone_variable(struct replicate *r, struct tower_group *g, const str
 }
 
 bool clone_mirrored(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in) {
-  bool is_part = !part_is_whole(&r->part), joins = joins_rows(n);
+  bool is_part = !task_graph_is_whole(&r->part), joins = joins_rows(n);
   if (is_part && n->op == OP_variable && !r->s.mirrored) return clone_variable(r, g, n);
   if (is_part && !send_fixed(r, g, n)) return false;
   for (int d = 0; d < r->ndevices; d++) {
-    bool here = part_has(&r->part, d);
+    bool here = task_graph_has(&r->part, d);
     if ((!here && !joins) || !needed_on(r, g, n, d)) continue; /* of ten thousand devices few are here */
     if (!here) {
       if (!send_rows(r, g, n, d)) return false;
@@ -127,17 +127,17 @@ static struct attr order_of_sum(struct replicate *r, const struct node *n, const
 /* The part of a task without towers has no share of a sum. It knows of the first tower's, which says what is summed. */
 static struct node *known_share(struct replicate *r, const struct tower_group *g, const struct node *n) {
   place_context(r, n, dist_partial(r->reduction[n->id]), 0, -1);
-  return part_remote(r->to, arena_printf(r->to->arena, "%s.share", sum_name(r, g, n)), &n->type,
-                     strategy_worker(&r->s, 0), r->part.first[r->part.process], NULL, 0);
+  return task_graph_remote(r->to, arena_printf(r->to->arena, "%s.share", sum_name(r, g, n)), &n->type,
+                           strategy_worker(&r->s, 0), r->part.first[r->part.process], NULL, 0);
 }
 
 /* The same sum in the part of one task, which has shares of it, makes it on the device, or reads it. */
 static bool reduce_part(struct replicate *r, struct tower_group *g, const struct node *n, int device) {
-  const struct task_part *p = &r->part;
+  const struct task_graph *p = &r->part;
   const uint8_t *reads = readers_of_sum(r, g, n);
   struct node **shares = &r->towers[by_tower(r, n, p->first_tower)], *known;
   if (!p->ntowers) {
-    if (!part_has(p, device) && !reads[p->process]) return true;
+    if (!task_graph_has(p, device) && !reads[p->process]) return true;
     shares = &known;
     if (!(known = known_share(r, g, n))) return false;
   }
@@ -159,7 +159,7 @@ bool reduce_towers(struct replicate *r, struct tower_group *g, const struct node
     g->sums[n->id] = all[0];
     return true;
   }
-  if (!part_is_whole(&r->part)) return reduce_part(r, g, n, device);
+  if (!task_graph_is_whole(&r->part)) return reduce_part(r, g, n, device);
   struct attr how = attr_string(ATTR_reduction, r->reduction[n->id]);
   place_context(r, n, DIST_MIRRORED, -1, device);
   g->sums[n->id] = build_named(r->to, sum_name(r, g, n), OP_all_reduce, g->ntowers, all, 1, &how, NULL);

@@ -58,7 +58,7 @@ struct cuda_pieces {
 struct cuda_deferred {
   char (*pinned)[DEFERRED_BYTES]; /* DEFERRED_READS of them; made on need, as the events are */
   CUevent arrived[DEFERRED_READS];
-  bool taken[DEFERRED_READS]; /* not collected yet */
+  bool taken[DEFERRED_READS]; /* not ended yet */
 };
 
 /* Memory of a device for one step at a time. */

@@ -90,7 +90,7 @@ bool transport_failed(const struct transport *t);
 void transport_report(const struct transport *t, const struct target *target, struct diags *d);
 
 /* Tags below this one are for what is sent at once, those from it on for the messages of plans. */
-enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_ASK, TAG_ANSWER, TAG_EVALUATOR, TAG_FREE, TAG_MESSAGES };
+enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_ASK, TAG_ANSWER, TAG_EVALUATOR, TAG_UNORDERED, TAG_MESSAGES };
 
 /* They return when it is done. */
 bool transport_send(const struct transport *t, const void *data, size_t bytes, int to, int tag);

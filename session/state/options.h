@@ -38,8 +38,8 @@ struct options {
   bool overwrite, allow_nan, train_metrics, sums, verify_each, dump_passes, time_passes, no_origins,
       no_shuffle, tf32, color, profile;
   bool seed_given, epochs_given, steps_given;
-  bool free;          /* asynchronous, and in no fixed order; */
-  int64_t free_bound; /* see runtime/mpi/free.h */
+  bool free;               /* asynchronous, and in no fixed order; */
+  int64_t unordered_bound; /* see runtime/mpi/unordered.h */
 };
 
 #endif

@@ -88,7 +88,7 @@ static inline void machine_step(struct machine *m, const struct step *s) {
   switch (s->kind) {
   case STEP_KERNEL: kernel_eval(s->kernel, args, s->sizes); break;
   case STEP_LEAF: leaf_eval(s->node, args); break;
-  case STEP_LOOP: machine_loop(s, args); break;
+  case STEP_SCAN: machine_loop(s, args); break;
   case STEP_COPY:
     if (s->bytes) memmove(args[1], args[0], (size_t)s->bytes);
     break;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's step is a plan for that worker and the parameter servers, with the batch for itself. Workers and
  * servers run it as ever; at a server its messages go through a mailbox (runtime/mpi/mailbox.h), and who does what
- * when is runtime/mpi/free.h's. All go through the batches in one order; a worker runs those that it is given, and a
- * server looks into them where an update needs an input. */
-#include "session/free.h"
+ * when is runtime/mpi/unordered.h's. All go through the batches in one order; a worker runs those that it is given,
+ * and a server looks into them where an update needs an input. */
+#include "session/unordered.h"
 
 #include "session/data.h"
+#include "session/settle.h"
 #include "session/state/settlement.h"
 #include "session/state/tracing.h"
-#include "session/strategy.h"
 #include "session/trace.h"
 #include "session/worker.h"
 
@@ -35,14 +35,14 @@ struct step_of_worker {
   uint8_t *asked[SIZES]; /* what it has asked for in the step is done */
 };
 
-struct free_training {
+struct unordered_training {
   struct dgc_session *s;
   const struct dataset *data;
   struct loader *loader;
-  struct free_hooks hooks;
+  struct unordered_hooks hooks;
   void *training;
-  struct free *free;
-  struct free_roles roles;
+  struct unordered *free;
+  struct unordered_roles roles;
   struct step_of_worker *steps; /* by worker */
   int self;                     /* the worker that this process is; -1: a server */
   int64_t rows[SIZES];
@@ -55,7 +55,7 @@ static int number_of(const int *list, int count, int process) {
   return -1;
 }
 
-static void find_roles(struct dgc_session *s, struct free_roles *out) {
+static void find_roles(struct dgc_session *s, struct unordered_roles *out) {
   size_t n = (size_t)s->settlement->target.ndevices;
   int *workers = arena_new_array(s->call, n, int), *servers = arena_new_array(s->call, n, int);
   out->nworkers = session_workers(s, workers, servers, &out->nservers);
@@ -63,7 +63,7 @@ static void find_roles(struct dgc_session *s, struct free_roles *out) {
   out->servers = servers;
 }
 
-enum dgc_status session_free_allowed(struct dgc_session *s) {
+enum dgc_status session_unordered_allowed(struct dgc_session *s) {
   const struct options *o = &s->options;
   const char *shard = o->auto_shard;
   if (!s->transport) {
@@ -81,8 +81,8 @@ enum dgc_status session_free_allowed(struct dgc_session *s) {
   return DGC_USAGE;
 }
 
-void session_free_loader(struct dgc_session *s, struct loader_options *o) {
-  struct free_roles roles;
+void session_unordered_loader(struct dgc_session *s, struct loader_options *o) {
+  struct unordered_roles roles;
   find_roles(s, &roles);
   bool all = roles.nworkers == 1 && roles.workers[0] == s->transport->rank;
   o->towers = !all; /* of one tower none is this process's: rows are read when they are asked for */
@@ -90,15 +90,17 @@ void session_free_loader(struct dgc_session *s, struct loader_options *o) {
 
 /* --- acts --- */
 
-static bool fails(struct free_training *f, enum dgc_status status) {
+static bool fails(struct unordered_training *f, enum dgc_status status) {
   if (status) f->status = status;
   return status != DGC_OK;
 }
 
-static int size_of(const struct free_training *f, const struct batch *b) { return b->rows != f->rows[0]; }
+static int size_of(const struct unordered_training *f, const struct batch *b) {
+  return b->rows != f->rows[0];
+}
 
 /* The batch of a step, in the order of steps; those between are others'. NULL after an error. */
-static const struct batch *batch_of(struct free_training *f, int64_t step) {
+static const struct batch *batch_of(struct unordered_training *f, int64_t step) {
   const struct position *p = &f->s->position;
   const struct batch *b;
   uint64_t begin = f->s->tracing->trace ? clock_ns() : 0;
@@ -113,8 +115,8 @@ static const struct batch *batch_of(struct free_training *f, int64_t step) {
   return NULL;
 }
 
-static enum dgc_status add_losses(const struct free_training *f, const struct loaded *l, int64_t rows,
-                                  struct free_report *out) {
+static enum dgc_status add_losses(const struct unordered_training *f, const struct loaded *l, int64_t rows,
+                                  struct unordered_report *out) {
   for (int i = 0; i < l->plan->noutputs; i++) {
     if (l->plan->outputs[i].role != OUTPUT_LOSS) continue;
     double value;
@@ -124,14 +126,14 @@ static enum dgc_status add_losses(const struct free_training *f, const struct lo
     if (isfinite(value) || f->s->options.allow_nan || out->odd) continue;
     out->odd = 1 + i;
     out->odd_value = value;
-    out->wants = FREE_ODD;
+    out->wants = UNORDERED_ODD;
   }
   out->weight = (double)rows;
   return DGC_OK;
 }
 
 /* A run of the part that this process has in a worker's step. */
-static enum dgc_status run_part(struct free_training *f, int worker, const struct plan_run *part,
+static enum dgc_status run_part(struct unordered_training *f, int worker, const struct plan_run *part,
                                 const struct batch *b) {
   const struct loaded *l = f->steps[worker].sizes[size_of(f, b)].step;
   struct plan_run r = *part;
@@ -142,8 +144,8 @@ static enum dgc_status run_part(struct free_training *f, int worker, const struc
   return session_run_over(f->s, l, &r, f->data, f->loader, b);
 }
 
-static bool do_step(void *user, int64_t step, const struct free_sum *sum, struct free_report *out) {
-  struct free_training *f = user;
+static bool do_step(void *user, int64_t step, const struct unordered_sum *sum, struct unordered_report *out) {
+  struct unordered_training *f = user;
   transport_step(f->s->transport, f->s->position.step + step + 1);
   const struct batch *b = batch_of(f, step);
   if (!b || fails(f, f->hooks.told(f->training, b, sum))) return false;
@@ -157,7 +159,8 @@ static bool do_step(void *user, int64_t step, const struct free_sum *sum, struct
 }
 
 /* What an update needs of the batch is kept until the worker has done its step. */
-static enum dgc_status keep_batch(struct free_training *f, struct step_of_worker *w, const struct batch *b) {
+static enum dgc_status keep_batch(struct unordered_training *f, struct step_of_worker *w,
+                                  const struct batch *b) {
   struct dgc_session *s = f->s;
   const struct loaded *l = w->sizes[size_of(f, b)].step;
   w->batch = *b;
@@ -178,7 +181,7 @@ static enum dgc_status keep_batch(struct free_training *f, struct step_of_worker
 }
 
 static bool begin(void *user, int worker, int64_t step) {
-  struct free_training *f = user;
+  struct unordered_training *f = user;
   struct step_of_worker *w = &f->steps[worker];
   const struct batch *b = batch_of(f, step);
   if (!b) return false;
@@ -196,7 +199,7 @@ static bool begin(void *user, int worker, int64_t step) {
 }
 
 static bool apply(void *user, int worker, int64_t step) {
-  struct free_training *f = user;
+  struct unordered_training *f = user;
   struct step_of_worker *w = &f->steps[worker];
   int size = size_of(f, &w->batch);
   assert(w->batch.index == f->s->position.index + step);
@@ -219,7 +222,7 @@ static bool is_there(const struct mailbox *m, const struct plan *stage) {
 }
 
 /* What the worker asks for in its step: rows of a table by their numbers. */
-static enum dgc_status answer(struct free_training *f, int worker) {
+static enum dgc_status answer(struct unordered_training *f, int worker) {
   struct step_of_worker *w = &f->steps[worker];
   int size = size_of(f, &w->batch);
   struct worker_step *step = &w->sizes[size];
@@ -238,7 +241,7 @@ static enum dgc_status answer(struct free_training *f, int worker) {
 }
 
 static bool poll(void *user) {
-  struct free_training *f = user;
+  struct unordered_training *f = user;
   enum dgc_status status = DGC_OK;
   for (int i = 0; !status && i < f->roles.nworkers; i++)
     if (f->steps[i].busy) status = answer(f, i);
@@ -246,13 +249,13 @@ static bool poll(void *user) {
 }
 
 static unsigned wants(void *user) {
-  struct free_training *f = user;
+  struct unordered_training *f = user;
   return f->hooks.wants(f->training);
 }
 
 /* --- plans --- */
 
-static enum dgc_status plan_step(struct free_training *f, int worker, int size) {
+static enum dgc_status plan_step(struct unordered_training *f, int worker, int size) {
   struct dgc_session *s = f->s;
   struct step_of_worker *w = &f->steps[worker];
   const struct transport *t = f->self == worker ? s->transport : NULL;
@@ -267,7 +270,7 @@ static enum dgc_status plan_step(struct free_training *f, int worker, int size) 
   return status;
 }
 
-static enum dgc_status plan_all(struct free_training *f) {
+static enum dgc_status plan_all(struct unordered_training *f) {
   enum dgc_status status = DGC_OK;
   for (int i = 0; !status && i < f->roles.nworkers; i++)
     for (int k = 0; !status && k < SIZES; k++)
@@ -276,7 +279,7 @@ static enum dgc_status plan_all(struct free_training *f) {
 }
 
 /* Only the first process says so. */
-static void say_free(const struct free_training *f) {
+static void say_free(const struct unordered_training *f) {
   if (f->s->transport->rank > 0 || f->roles.nworkers == 1) return;
   diag_note(&f->s->diags, LOC_NONE,
             "staleness free: %d workers apply their gradients as they come, each with a batch of its own: no "
@@ -284,12 +287,13 @@ static void say_free(const struct free_training *f) {
             f->roles.nworkers);
 }
 
-enum dgc_status session_free_open(struct dgc_session *s, const struct dataset *ds, struct loader *loader,
-                                  const struct free_hooks *hooks, void *training,
-                                  struct free_training **out) {
-  static const struct free_acts acts = {do_step, begin, apply, poll, wants};
-  struct free_training *f = *out = arena_new(s->call, struct free_training);
-  *f = (struct free_training){.s = s, .data = ds, .loader = loader, .hooks = *hooks, .training = training};
+enum dgc_status session_unordered_open(struct dgc_session *s, const struct dataset *ds, struct loader *loader,
+                                       const struct unordered_hooks *hooks, void *training,
+                                       struct unordered_training **out) {
+  static const struct unordered_acts acts = {do_step, begin, apply, poll, wants};
+  struct unordered_training *f = *out = arena_new(s->call, struct unordered_training);
+  *f = (struct unordered_training){
+      .s = s, .data = ds, .loader = loader, .hooks = *hooks, .training = training};
   find_roles(s, &f->roles);
   f->self = number_of(f->roles.workers, f->roles.nworkers, s->transport->rank);
   f->steps = arena_new_array(s->call, (size_t)f->roles.nworkers, struct step_of_worker);
@@ -300,13 +304,13 @@ enum dgc_status session_free_open(struct dgc_session *s, const struct dataset *d
   enum dgc_status status = plan_all(f);
   if (status) return status;
   say_free(f);
-  f->free = free_create(s->call, s->transport, &f->roles, s->settlement->free_bound, &acts, f);
+  f->free = unordered_create(s->call, s->transport, &f->roles, s->settlement->unordered_bound, &acts, f);
   return f->free ? DGC_OK : session_device_failed(s);
 }
 
-void session_free_close(struct free_training *f) {
+void session_unordered_close(struct unordered_training *f) {
   if (!f) return;
-  free_destroy(f->free);
+  unordered_destroy(f->free);
   for (int i = 0; f->steps && i < f->roles.nworkers; i++)
     for (int k = 0; k < SIZES; k++) {
       worker_unload(&f->steps[i].sizes[k]);
@@ -314,9 +318,12 @@ void session_free_close(struct free_training *f) {
     }
 }
 
-enum dgc_status session_free_run(struct free_training *f, int64_t batches, struct free_sum *sum) {
-  if (free_stretch(f->free, batches, sum)) return DGC_OK;
+enum dgc_status session_unordered_run(struct unordered_training *f, int64_t batches,
+                                      struct unordered_sum *sum) {
+  if (unordered_stretch(f->free, batches, sum)) return DGC_OK;
   return f->status ? f->status : session_device_failed(f->s);
 }
 
-const struct loaded *session_free_step(const struct free_training *f) { return f->steps[0].sizes[0].step; }
+const struct loaded *session_unordered_step(const struct unordered_training *f) {
+  return f->steps[0].sizes[0].step;
+}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a session's model is compiled for, the same for all of its graphs */
-#ifndef DGC_SESSION_STRATEGY_H
-#define DGC_SESSION_STRATEGY_H
+#ifndef DGC_SESSION_SETTLE_H
+#define DGC_SESSION_SETTLE_H
 
 #include "session/session.h"
 #include "session/state/settlement.h"
 
 /* The devices; once there is a model, all that its graphs are compiled for is settled with them. */
-enum dgc_status session_target(struct dgc_session *s);
+enum dgc_status session_settle(struct dgc_session *s);
 /* What is settled, for this batch (0: the session's). */
 void session_configure(const struct dgc_session *s, struct config *c, int64_t batch);
 /* Of asynchronous training in no fixed order: the processes that are workers, and those that are parameter servers, in

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the resolver knows. Each struct is the state of one idea, and of the file that is named there; struct resolver
  * holds them together. */
-#ifndef DGC_FRONTEND_RESOLVER_H
-#define DGC_FRONTEND_RESOLVER_H
+#ifndef DGC_FRONTEND_STATE_H
+#define DGC_FRONTEND_STATE_H
 
 #include "frontend/frontend.h"
 #include "frontend/node_walk.h"

@@ -25,13 +25,13 @@
  * coordinator gives a server an order when it has acknowledged the last one, which by (3) it does. And a server
  * cannot hear of a step before it has heard of the meeting that came first: it hears of both from the coordinator
  * alone, on one channel. */
-#ifndef DGC_RUNTIME_MPI_FREE_H
-#define DGC_RUNTIME_MPI_FREE_H
+#ifndef DGC_RUNTIME_MPI_UNORDERED_H
+#define DGC_RUNTIME_MPI_UNORDERED_H
 
 #include "runtime/mpi/transport.h"
 
 /* What a stretch has come to. */
-struct free_sum {
+struct unordered_sum {
   int64_t begun, applied; /* steps of all workers */
   double loss, weight;    /* sums over those that were applied */
   unsigned
@@ -43,7 +43,7 @@ struct free_sum {
 };
 
 /* What a worker says of a step. */
-struct free_report {
+struct unordered_report {
   double loss, weight;
   unsigned wants;
   int odd; /* not 0: something is wrong with the step, by a number of the caller's, and it has this value */
@@ -52,9 +52,9 @@ struct free_report {
 
 /* What processes do. Steps of a stretch are numbered from 0 on, and begin in that order. Where one is false, the
  * process fails. */
-struct free_acts {
+struct unordered_acts {
   /* The worker's step; `sum`: what the coordinator knew when it began. */
-  bool (*step)(void *user, int64_t step, const struct free_sum *sum, struct free_report *out);
+  bool (*step)(void *user, int64_t step, const struct unordered_sum *sum, struct unordered_report *out);
   /* A server: the worker of this number begins the step; it may not wait for anybody. */
   bool (*begin)(void *user, int worker, int64_t step);
   /* A server: the worker has ended the step. */
@@ -66,21 +66,22 @@ struct free_acts {
 };
 
 /* The processes that work and those that serve, by their numbers: servers[0] is the coordinator. */
-struct free_roles {
+struct unordered_roles {
   const int *workers, *servers;
   int nworkers, nservers;
 };
 
-struct free;
+struct unordered;
 
 /* `bound`: while a worker is in a step, each other one begins that many steps at most; 0: workers take turns. In
  * `a`. NULL after a failure of the transport. All processes come here, and to what follows. */
-struct free *free_create(struct arena *a, const struct transport *t, const struct free_roles *roles,
-                         int64_t bound, const struct free_acts *acts, void *user);
+struct unordered *unordered_create(struct arena *a, const struct transport *t,
+                                   const struct unordered_roles *roles, int64_t bound,
+                                   const struct unordered_acts *acts, void *user);
 /* Between two stretches, or after a failure of the transport. NULL is allowed. */
-void free_destroy(struct free *f);
+void unordered_destroy(struct unordered *f);
 /* So many steps, or less if somebody wants something else. *sum is the same in all processes. False where an act
  * was, or after a failure of the transport. */
-bool free_stretch(struct free *f, int64_t steps, struct free_sum *sum);
+bool unordered_stretch(struct unordered *f, int64_t steps, struct unordered_sum *sum);
 
 #endif

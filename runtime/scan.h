@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A LOOP step: its steps again and again, on the thread of the device; others help with what is in pieces. */
-#ifndef DGC_RUNTIME_LOOP_H
-#define DGC_RUNTIME_LOOP_H
+#ifndef DGC_RUNTIME_SCAN_H
+#define DGC_RUNTIME_SCAN_H
 
 #include "runtime/backend.h"
 

@@ -4,7 +4,7 @@
  * a step makes is written where it belongs: what is stacked always, what is carried where nobody reads the old value
  * later; of one value that has several such places the others are copies. A device that works behind the host is given
  * all steps one after the other, each with the addresses of its turn. */
-#include "runtime/loop.h"
+#include "runtime/scan.h"
 
 #include "ir/ops/scan.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a session's model is compiled for: the options over the model's own strategy clause, settled once for all of
  * its graphs, so that each variable has one home. */
-#include "session/strategy.h"
+#include "session/settle.h"
 
 #include "session/auto.h"
 #include "session/cluster.h"
@@ -13,8 +13,8 @@
 #include "session/state/handlers.h"
 #include "session/state/settlement.h"
 
-#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
+#include "passes/strategy/task_graph.h"
 #include "runtime/backend.h"
 #include "runtime/mpi/transport.h"
 
@@ -108,10 +108,10 @@ static enum dgc_status no_setting(struct dgc_session *s, const struct model_sett
 /* staleness = "free", "free:4" */
 static enum dgc_status take_free(struct dgc_session *s, const struct model_setting *m, struct config *c) {
   enum { DIGITS = 5, MOST = 16384 };
-  const char *bound = free_bound_of(m->text);
+  const char *bound = unordered_bound_of(m->text);
   size_t digits = bound ? strspn(bound, "0123456789") : 0;
-  if (digits && digits <= DIGITS && !bound[digits]) s->settlement->free_bound = strtol(bound, NULL, 10);
-  if (!digits || digits > DIGITS || bound[digits] || s->settlement->free_bound > MOST)
+  if (digits && digits <= DIGITS && !bound[digits]) s->settlement->unordered_bound = strtol(bound, NULL, 10);
+  if (!digits || digits > DIGITS || bound[digits] || s->settlement->unordered_bound > MOST)
     return wrong_setting(s, m, "an integer, \"free\", or \"free:N\" with N from 0 to 16384");
   s->settlement->free = true;
   c->asked.staleness = m->loc;
@@ -198,7 +198,7 @@ static enum dgc_status asked_for(struct dgc_session *s, struct config *c) {
   s->settlement->free = false;
   enum dgc_status status = take_clause(s, c);
   if (!status) options_over(&s->options, c);
-  if (s->options.free) s->settlement->free_bound = s->options.free_bound;
+  if (s->options.free) s->settlement->unordered_bound = s->options.unordered_bound;
   s->settlement->free = s->options.free || (s->settlement->free && !s->options.asynchronous);
   struct diags silent; /* of a cluster that is wrong more is said elsewhere */
   diags_init(&silent, s->call);
@@ -272,7 +272,7 @@ static const char *find_task(struct dgc_session *s, const struct config *c, cons
   if (process < 0) return NULL;
   for (int i = 0; i < ENTRY_COUNT; i++) {
     const struct graph *g = entry_source(s, (enum entry_kind)i);
-    if (g && !part_is_possible(s->call, g, c, strategy)) return NULL;
+    if (g && !task_graph_is_possible(s->call, g, c, strategy)) return NULL;
   }
   target_processes(t, of);
   for (int i = 0; i < t->ndevices; i++)
@@ -333,7 +333,7 @@ static enum dgc_status check_free(struct dgc_session *s, const struct config *c,
   return session_blame(s);
 }
 
-enum dgc_status session_target(struct dgc_session *s) {
+enum dgc_status session_settle(struct dgc_session *s) {
   enum dgc_status status = list_devices(s);
   if (status || s->settlement->done) return status;
   s->settlement->target = s->settlement->listed;

@@ -3,7 +3,7 @@
  * what comes from them. Which device needs which value follows from the model and the strategy alone, so all tasks know
  * of each message the same. Where each device has a copy of every variable, all tasks do the same, each with its own
  * rows; else the task that holds a variable sends it to those that read it, and sums its gradient. */
-#include "passes/strategy/part.h"
+#include "passes/strategy/task_graph.h"
 #include "ir/ops/op_id.h"
 #include "passes/strategy/strategy.h"
 
@@ -20,14 +20,14 @@ static bool sums_are_plain(const struct config *c, bool hosts) {
 }
 
 /* Of the two halves of the tree each process has towers of one. */
-static bool halves_are_apart(const struct config *c, const struct strategy *s, const struct task_part *p) {
+static bool halves_are_apart(const struct config *c, const struct strategy *s, const struct task_graph *p) {
   int cut = tower_cut(s->towers);
   if (cross_device_number(c->cross_device) != CROSS_DEVICE_hierarchical_copy) return true;
   return s->towers > 1 && p->of[strategy_worker(s, cut - 1)] != p->of[strategy_worker(s, cut)];
 }
 
 /* Whether the first processes have towers, which follow each other; of copies of variables all processes have some. */
-static bool towers_are_spread(const struct strategy *s, const struct task_part *p) {
+static bool towers_are_spread(const struct strategy *s, const struct task_graph *p) {
   for (int i = 0; i < s->nworkers; i++) {
     int process = p->of[s->workers[i]];
     if (process < p->of[s->workers[i ? i - 1 : 0]] || process > (i ? p->of[s->workers[i - 1]] + 1 : 0))
@@ -37,7 +37,7 @@ static bool towers_are_spread(const struct strategy *s, const struct task_part *
 }
 
 static void find_firsts(struct arena *a, const struct config *c, const struct strategy *s,
-                        struct task_part *p) {
+                        struct task_graph *p) {
   p->first = arena_new_array(a, (size_t)p->count, int);
   p->nworkers = p->of[s->workers[s->nworkers - 1]] + 1;
   for (int i = c->target.ndevices; i-- > 0;)
@@ -50,9 +50,9 @@ static bool looks_up(const struct strategy *s, const struct node *n) {
   return !s->mirrored && n->op == OP_gather && n->inputs[0]->op == OP_variable;
 }
 
-bool part_is_possible(struct arena *a, const struct graph *g, const struct config *c,
-                      const struct strategy *s) {
-  struct task_part p = {.of = NULL};
+bool task_graph_is_possible(struct arena *a, const struct graph *g, const struct config *c,
+                            const struct strategy *s) {
+  struct task_graph p = {.of = NULL};
   int *of = arena_new_array(a, (size_t)c->target.ndevices, int);
   p.of = of;
   p.count = target_processes(&c->target, of);
@@ -69,9 +69,9 @@ bool part_is_possible(struct arena *a, const struct graph *g, const struct confi
   return true;
 }
 
-bool part_find(struct arena *a, const struct config *c, const struct strategy *s, struct task_part *out,
-               struct diags *d) {
-  *out = (struct task_part){.process = -1};
+bool task_graph_find(struct arena *a, const struct config *c, const struct strategy *s,
+                     struct task_graph *out, struct diags *d) {
+  *out = (struct task_graph){.process = -1};
   if (!c->task) return true;
   int *of = arena_new_array(a, (size_t)c->target.ndevices, int);
   out->count = target_processes(&c->target, of);
@@ -85,7 +85,7 @@ bool part_find(struct arena *a, const struct config *c, const struct strategy *s
   find_firsts(a, c, s, out);
   out->first_tower = s->towers;
   for (int t = s->towers; t-- > 0;) {
-    if (!part_has(out, strategy_worker(s, t))) continue;
+    if (!task_graph_has(out, strategy_worker(s, t))) continue;
     out->first_tower = t;
     out->ntowers++;
   }
@@ -99,7 +99,7 @@ static bool sends(const struct node *n, const struct node *x, const int64_t *ord
   return count == norder && memcmp(have, order, (size_t)norder * sizeof *order) == 0;
 }
 
-struct node *part_send(struct graph *g, struct node *x, int to, const int64_t *order, int norder) {
+struct node *task_graph_send(struct graph *g, struct node *x, int to, const int64_t *order, int norder) {
   if (!x) return NULL;
   build_at(g, x);
   g->at.want = NULL;
@@ -117,8 +117,8 @@ struct node *part_send(struct graph *g, struct node *x, int to, const int64_t *o
   return n;
 }
 
-struct node *part_remote(struct graph *g, const char *name, const struct type *t, int from, int device,
-                         const int64_t *order, int norder) {
+struct node *task_graph_remote(struct graph *g, const char *name, const struct type *t, int from, int device,
+                               const int64_t *order, int norder) {
   struct attr attrs[2] = {attr_int(ATTR_peer, from), attr_ints(ATTR_order, norder, order)};
   g->at.device = device;
   g->at.want = NULL;

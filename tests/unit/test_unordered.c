@@ -3,8 +3,8 @@
  * allows: whatever happens, each step is begun once and applied once, servers apply all of them in one sequence,
  * workers compute with what that sequence had come to, nobody is further ahead than the bound, all learn the same of
  * a stretch, and nobody waits for ever. What is summed are integers, so that a lost or a doubled step shows. */
-#include "runtime/mpi/free.h"
 #include "runtime/mpi/mailbox.h"
+#include "runtime/mpi/unordered.h"
 #include "tests/support/processes.h"
 #include "tests/support/random.h"
 
@@ -32,7 +32,7 @@ struct world {
   int stopper[STRETCHES],
       stops_after[STRETCHES]; /* a process wants to stop when it was asked so often; -1: none does */
   uint64_t seed;
-  struct free_sum sums[2 * MOST][STRETCHES];
+  struct unordered_sum sums[2 * MOST][STRETCHES];
   int64_t values[MOST]
                 [NUMBERS]; /* of each server in the end: how many were applied, and two sums over them */
   struct event events[STRETCHES][2 * STEPS];
@@ -180,7 +180,7 @@ static bool apply(void *user, int worker, int64_t step) {
 
 /* --- a worker --- */
 
-static bool step(void *user, int64_t number, const struct free_sum *sum, struct free_report *out) {
+static bool step(void *user, int64_t number, const struct unordered_sum *sum, struct unordered_report *out) {
   struct process_state *p = user;
   const struct world *w = p->w;
   (void)sum;
@@ -201,7 +201,7 @@ static bool step(void *user, int64_t number, const struct free_sum *sum, struct 
   p->to[2] = (number + 1) * (number + 1);
   for (int i = 0; i < w->nservers; i++) p->t->start(p->out[i]);
   for (int i = 0; i < w->nservers; i++) await(p->t, p->out[i]);
-  *out = (struct free_report){.loss = (double)number, .weight = 1};
+  *out = (struct unordered_report){.loss = (double)number, .weight = 1};
   return true;
 }
 
@@ -240,10 +240,10 @@ static int place_of(const int *list, int count, int process) {
 }
 
 static void one_process(void *arg, const struct transport *t) {
-  static const struct free_acts acts = {step, begin, apply, poll, wants};
+  static const struct unordered_acts acts = {step, begin, apply, poll, wants};
   struct world *w = arg;
   struct process_state p = {.w = w, .t = t, .random = {w->seed + (uint64_t)t->rank}};
-  const struct free_roles roles = {w->workers, w->servers, w->nworkers, w->nservers};
+  const struct unordered_roles roles = {w->workers, w->servers, w->nworkers, w->nservers};
   int worker = place_of(w->workers, w->nworkers, t->rank),
       server = place_of(w->servers, w->nservers, t->rank);
   struct arena *a = arena_create();
@@ -253,14 +253,14 @@ static void one_process(void *arg, const struct transport *t) {
     open_links(&p);
   else
     open_worker(&p);
-  struct free *f = free_create(a, t, &roles, w->bound, &acts, &p);
+  struct unordered *f = unordered_create(a, t, &roles, w->bound, &acts, &p);
   for (p.stretch = 0; p.stretch < STRETCHES; p.stretch++) {
     p.asked = 0;
-    if (!free_stretch(f, w->steps[p.stretch], &w->sums[t->rank][p.stretch])) w->lost = true;
+    if (!unordered_stretch(f, w->steps[p.stretch], &w->sums[t->rank][p.stretch])) w->lost = true;
     unsigned char flag = t->rank == 0, *any = &flag; /* what all do together comes between */
     if (!transport_any(t, any) || !flag) w->lost = true;
   }
-  free_destroy(f);
+  unordered_destroy(f);
   if (p.serves)
     close_links(&p);
   else
@@ -294,7 +294,7 @@ static void check_world(const struct world *w) {
   assert_false(w->torn);
   assert_false(w->crooked);
   for (int k = 0; k < STRETCHES; k++) {
-    const struct free_sum *sum = &w->sums[0][k];
+    const struct unordered_sum *sum = &w->sums[0][k];
     double loss = 0;
     for (int i = 1; i < w->nworkers + w->nservers; i++) assert_memory_equal(sum, &w->sums[i][k], sizeof *sum);
     assert_int_equal(sum->begun, sum->applied);

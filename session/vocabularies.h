@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The vocabularies of inputs that are words: a training numbers them, and its checkpoints keep them */
-#ifndef DGC_SESSION_WORDS_H
-#define DGC_SESSION_WORDS_H
+#ifndef DGC_SESSION_VOCABULARIES_H
+#define DGC_SESSION_VOCABULARIES_H
 
 #include "runtime/checkpoint.h"
 #include "session/session.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vocabularies of inputs: see words.h. */
-#include "session/words.h"
+#include "session/vocabularies.h"
 
 #include "session/model.h"
 #include "session/state/checkpoints.h"
