@@ -376,6 +376,10 @@ struct dgc_plugin_device {
 };
 DGC_API enum dgc_status dgc_plugin_devices(struct dgc_session *s, const struct dgc_plugin_device **devices,
                                            int *count, const char **why_none);
+/* By what the processes of a cluster would reach each other: *module is the file of dgc's for an MPI library,
+ * "dgc-mpi.so"; NULL where there is none or its library is not there, and *why_none (NULL is allowed) is a line that
+ * says why. MPI is loaded, and not started. */
+DGC_API enum dgc_status dgc_mpi(struct dgc_session *s, const char **module, const char **why_none);
 /* Devices of the option devices (default: one), "/cpu:0": false behind the last one. */
 DGC_API bool dgc_device(struct dgc_session *s, int index, const char **name);
 /* Backends of this build, the default first. */

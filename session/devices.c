@@ -6,6 +6,7 @@
 #include "session/state/settlement.h"
 
 #include "runtime/devices.h"
+#include "runtime/mpi/transport.h"
 
 #include <string.h>
 
@@ -97,4 +98,17 @@ bool dgc_backend(int index, const char **name, const char **help) {
   *name = backends[index]->name;
   *help = backends[index]->help;
   return index >= 0;
+}
+
+static enum dgc_status find_mpi(struct dgc_session *s, const char **module, const char **why_none) {
+  const char *name, *why;
+  arena_reset(s->text);
+  bool there = transport_there(s->text, &name, &why);
+  *module = there ? name : NULL;
+  if (why_none) *why_none = there ? NULL : why;
+  return DGC_OK;
+}
+
+enum dgc_status dgc_mpi(struct dgc_session *s, const char **module, const char **why_none) {
+  CALL(s, find_mpi(s, module, why_none));
 }

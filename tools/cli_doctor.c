@@ -96,10 +96,22 @@ static bool on_path(const char *program, char *found, size_t size) {
 }
 
 static void look_at_mpi(struct doctor *d) {
-  char found[4096];
-  bool there = on_path("mpirun", found, sizeof found);
-  tell(d, there ? GOOD : LACKS, "MPI", there ? found : "no mpirun on the path",
-       "clusters of processes (dgc launch) want it: Debian: openmpi-bin, or mpich; all else works without");
+  char found[4096], says[5000];
+  const char *module = NULL, *why = NULL;
+  bool launcher = on_path("mpirun", found, sizeof found);
+  if (dgc_mpi(d->c->session, &module, &why)) why = dgc_message(d->c->session);
+  const char *help =
+      "clusters of processes (dgc launch) want it: Debian: openmpi-bin, or mpich; all else works without";
+  if (!launcher) {
+    tell(d, LACKS, "MPI", "no mpirun on the path", help);
+    return;
+  }
+  snprintf(says, sizeof says, "%s%s%.400s", found,
+           module ? ", by " : ", and nothing to reach it by: ", module ? module : why);
+  if (!module)
+    help = "a build of dgc has dgc-mpi.so where MPI's headers were (Debian: libopenmpi-dev), which loads the "
+           "library of that mpirun";
+  tell(d, module ? GOOD : LACKS, "MPI", says, help);
 }
 
 static void look_at_gpus(struct doctor *d) {

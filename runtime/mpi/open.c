@@ -131,6 +131,12 @@ static void *load_any(const struct launcher *l, struct arena *a, const char **na
   return NULL;
 }
 
+bool transport_there(struct arena *a, const char **name, const char **why) {
+  int rank, size;
+  const struct launcher *l = find_launcher(&rank, &size);
+  return load_any(l ? l : launchers, a, name, why) != NULL;
+}
+
 /* srun starts processes for MPI only if it is told to, or is set up so; an MPI library ends those it was not. */
 static bool are_strangers(const struct launcher *l) {
   return l && strcmp(l->rank, "SLURM_PROCID") == 0 && !getenv("PMIX_RANK") && !getenv("PMI_RANK");

@@ -68,6 +68,9 @@ typedef const char *transport_start(struct transport *out, size_t bytes, int tas
 /* How many processes a launcher (mpirun, mpiexec, srun) has started, by what it says in the environment; 1:
  * none. Which of them this one is goes to *rank. */
 int transport_launched(int *rank);
+/* Whether there is a library for transport_open to load: its name, or in *why, in `a`, what could not be loaded. MPI
+ * itself is not started. */
+bool transport_there(struct arena *a, const char **name, const char **why);
 /* The transport of this process, started by the first call. NULL after an error in `d`: there is no MPI library, or
  * another one than the launcher's, or two processes are the same task. It ends with the process.
  * `task` is as in transport_start, `limit` as in transport_limit. */

@@ -79,6 +79,15 @@ os.mkdir("open/dgc")
 os.chmod("open/dgc", 0o777)
 check(b"not this user's alone" in run("doctor", env=dict(bare, XDG_CACHE_HOME=os.path.abspath("open"))).stdout, "a cache that others may write")
 
+# Of a launcher whose library dgc has no module for it does not say that all is there.
+os.mkdir("alone")
+for part in (pathlib.Path(dgc), *pathlib.Path(dgc).parent.glob("libdgc.so.?")):
+    shutil.copy(part, "alone")
+lone = subprocess.run(["alone/dgc", "doctor", "--json"], capture_output=True, text=True,
+                      env=dict(os.environ, LD_LIBRARY_PATH=os.path.abspath("alone")))
+states = {f["what"]: f["state"] for f in json.loads(lone.stdout)["found"]}
+check(states["MPI"] == "not there", lone)
+
 # Messages as JSON, of every verb that has it: one object, whatever is wrong.
 verbs = re.findall(r"^  ([a-z]+) ", run("--help").stdout.decode(), re.M)
 having = [v for v in verbs if "--json" in run("help", v).stdout.decode()]
