@@ -107,6 +107,15 @@ static int use_files(struct cli *c) {
   return code;
 }
 
+/* Open MPI's mpirun, whose own words are many. */
+static void explain_root(int code) {
+  if (code != 1 || geteuid() != 0 || getenv("OMPI_ALLOW_RUN_AS_ROOT")) return;
+  fputs("dgc launch: help: to root, as in a container, Open MPI starts nothing without "
+        "OMPI_ALLOW_RUN_AS_ROOT=1 and "
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 in the environment\n",
+        stderr);
+}
+
 int cli_launch(struct cli *c) {
   int n = cli_number_of(c, "processes", c->processes, 0);
   int restarts = cli_number_of(c, "restarts", c->restarts, 0);
@@ -135,6 +144,7 @@ int cli_launch(struct cli *c) {
       return DGC_RUNTIME;
     }
     if (code == 127) cli_keep_usage(c, "cannot start mpirun: install MPI (Debian: openmpi-bin)");
+    explain_root(code);
     c->told = code != 127; /* by the processes, of which one has printed its result */
     if (!may_help(code) || restarts == 0) return code;
     /* A checkpoint of before this run is none of this run. */

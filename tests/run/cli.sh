@@ -68,6 +68,10 @@ for words in 'fit=train MODEL' 'evaluate=eval MODEL' 'export=compile MODEL --emi
 done
 expect 2 'launch without --' "$dgc" launch -n 2 train a.dsl
 shows err "'train' stands behind --"
+if [ "$(id -u)" = 0 ] && mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+  expect 1 'launch by root' env -u OMPI_ALLOW_RUN_AS_ROOT "$dgc" launch -n 2 -- train "$samples/digits.dsl" --steps 1
+  shows err 'without OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1'
+fi
 expect 2 'two formats on one output' "$dgc" predict "$samples/digits.dsl" --json
 shows out '--json wants --output NAME=FILE'
 expect 2 'nothing like a verb' "$dgc" --strategy auto
