@@ -240,7 +240,8 @@ function between(T, size, factor) {
 
 # Over sequences [B, length, features]: h = activation([x_t, h] @ kernel + bias), from 0 on (Elman 1990). Gives the last h,
 # or all of them with `sequence = true`; `reverse = true` goes from the last step to the first. With `lengths`, integers
-# [B], a row has so many steps: behind them h stays as it is, 0 is given, and x may be anything. A `scan`: one step is compiled.
+# [B], a row has so many steps: behind them h stays as it is, 0 is given, and x may be anything. Of an input they are from 0 to the length,
+# or its data is refused; computed ones below 0 are none, those beyond the length all. A `scan`: one step is compiled.
 #   input x : f32[B, 5, 3]
 #   input n : i32[B]
 #   predict y = nn.rnn(x, 4, sequence = true, lengths = n)    # f32[B, 5, 4]
@@ -265,7 +266,7 @@ function unpadded(x : T[N, L, K], lengths) {
 
 # For layers over sequences and their masks: which of `size` steps each of the sequences has, [N, size].
 function steps_before(lengths, size) {
-  end = integers(lengths)
+  end = expect_range(integers(lengths), 0, size)
   return expand(end, 1) > (iota(i64[size]) if dtype(end) == i64 else iota(i32[size]))
 }
 

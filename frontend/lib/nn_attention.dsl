@@ -76,8 +76,8 @@ function remember(cache : T[N, two, J, K], k, v, place) {
   return select(broadcast(here, [N, 2, J, K]), broadcast(stack([k, v], axis = 1), [N, 2, J, K]), cache)
 }
 
-# Which of `size` places are behind the `lengths` [N] of sequences, as a mask [N, 1, 1, size] for attention: none of a length below 0,
-# all of one beyond `size`, as tf.sequence_mask has them.
+# Which of `size` places are behind the `lengths` [N] of sequences, as a mask [N, 1, 1, size] for attention. Lengths of an input are from
+# 0 to `size`, or its data is refused; of computed ones none below 0, all beyond `size`, as tf.sequence_mask has them.
 #   input x : f32[B, 5, 8]
 #   input lengths : i32[B]
 #   predict y = nn.multi_head_attention(x, heads = 2, mask = nn.length_mask(lengths, 5))
