@@ -34,6 +34,8 @@ bool told_before(struct resolver *r, struct loc loc, const char *what);
 
 /* scope.c */
 struct binding *scope_find(const struct resolver *r, const char *name);
+/* A name like this one that nothing has so far. */
+const char *free_name(struct resolver *r, const char *name);
 /* Finds any visible name; `called`: only what can be called. VALUE_ERROR (silent) if there is none. */
 struct value lookup(struct resolver *r, const char *name, bool called);
 void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called);

@@ -193,6 +193,12 @@ static bool is_variable(const struct binding *b) {
   return b->value.kind == VALUE_TENSOR && b->value.tensor.variable;
 }
 
+const char *free_name(struct resolver *r, const char *name) {
+  const char *other = NULL;
+  for (int i = 2; !other || scope_find(r, other); i++) other = arena_printf(r->arena, "%s_%d", name, i);
+  return other;
+}
+
 static void report_bound(struct resolver *r, const char *name, struct loc loc, const struct binding *b,
                          bool fixed) {
   report(r, loc, "`%s` is bound already", name);
@@ -200,7 +206,9 @@ static void report_bound(struct resolver *r, const char *name, struct loc loc, c
   if (is_variable(b))
     report_help(r, "a variable is changed by its optimizer, or by `%s <- ...`", name);
   else if (!fixed)
-    report_help(r, "only what is made of `%s` may take its name; give this value another one", name);
+    report_help(r,
+                "only what is made of `%s` may take its name: call this value `%s`, and use that behind it",
+                name, free_name(r, name));
 }
 
 /* Whether the name is bound around the step of a scan that is being run, not in it. */

@@ -75,6 +75,7 @@ static void run_for(struct resolver *r, const struct stmt *s) {
   if (scope_find(r, s->names.first->text)) {
     report(r, s->names.first->loc, "`%s` is bound already", s->names.first->text);
     report_note(r, scope_find(r, s->names.first->text)->loc, "it is bound here");
+    report_help(r, "the loop may call it `%s`", free_name(r, s->names.first->text));
     return;
   }
   if (s->limit) {

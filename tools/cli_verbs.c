@@ -247,7 +247,7 @@ static int train_model(struct cli *c) {
   if (!code) code = cli_events_open(c);
   if (!code) code = restore(c);
   if (code) return code;
-  if (!c->checkpoint && !c->quiet && isatty(STDERR_FILENO))
+  if (!c->checkpoint && !c->quiet && !c->process)
     fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
   code = cli_status(c, dgc_begin(c->session));
   if (code) return code;

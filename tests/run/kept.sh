@@ -322,6 +322,8 @@ PYTHON
 lost='note: there is no --checkpoint FILE: what is learned is lost at the end'
 rm -f a.safetensors
 expect 0 'no terminal' "$dgc" train "$model" --rows 0:256 --eval-rows 0:64 --steps 2
+[ "$(grep -cF "$lost" err)" = 1 ] && pass || fail "$(cat err)" # a log wants it most
+expect 0 'no terminal, and quiet' "$dgc" train "$model" --rows 0:256 --eval-rows 0:64 --steps 2 --quiet
 grep -qF "$lost" err && fail "$(cat err)" || pass
 if ! python3 -c 'import pty; pty.openpty()' 2>no.terminal; then
   echo "SKIP of what is said on a terminal: this container gives none: $(tail -1 no.terminal)"

@@ -29,6 +29,7 @@ model again(n = 3) {
 # WRONG    k = relu(h)
 # WRONG    k = a
 # WRONG  }
+# WRONG  for h in 0..2 { }
   train mean(squared_error(a, y) + 0 * b) with sgd(rate = 0.1)
 }
 # CHECK: x = input : u8[B,4]
@@ -44,7 +45,10 @@ model again(n = 3) {
 # CHECK: h#4 = mul
 
 # ERROR: error: `h` is bound already
-# ERROR: help: only what is made of `h` may take its name; give this value another one
+# ERROR: help: only what is made of `h` may take its name: call this value `h_2`, and use that behind it
 # ERROR: error: `scale` is bound already
 # ERROR: help: a variable is changed by its optimizer, or by `scale <- ...`
 # ERROR: error: `k` is bound already
+# ERROR: help: only what is made of `k` may take its name: call this value `k_2`
+# ERROR: error: `h` is bound already
+# ERROR: help: the loop may call it `h_2`

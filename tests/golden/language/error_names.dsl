@@ -38,7 +38,7 @@ model names(hidden = 4) {
 # CHECK: :15:7: error: `hidden` is not a function: it is the number 4
 # CHECK: :16:3: error: `x` is bound already
 # CHECK: :6:9: note: it is bound here
-# CHECK: help: only what is made of `x` may take its name; give this value another one
+# CHECK: help: only what is made of `x` may take its name: call this value `x_2`, and use that behind it
 # CHECK: :18:7: error: only libraries have members, not f32[B,2]
 # CHECK: help: the variables of a layer are seen inside of it, and as `layer.kernel` where it is made by `new`
 # CHECK: :19:7: error: only libraries have members, not f32[B,4]
