@@ -13,6 +13,7 @@
 #include "session/state/data.h"
 #include "session/state/running.h"
 #include "session/state/settlement.h"
+#include "session/towers.h"
 #include "session/vocabularies.h"
 
 #include "base/file.h"
@@ -427,19 +428,22 @@ static bool is_read(const struct dataset *ds, const struct dataset *done, int co
   return false;
 }
 
-struct rows_read {
-  struct dataset *data;
-  struct loader *loader;
-};
-
-static void end_rows_read(void *reading) {
-  struct rows_read *r = reading;
+void data_reading_end(void *reading) {
+  struct data_reading *r = reading;
   loader_destroy(r->loader);
   dataset_close(r->data);
 }
 
+enum dgc_status data_reading_begin(struct dgc_session *s, enum entry_kind kind, struct data_reading *r) {
+  struct loader_options lo = {.batch = session_batch(s), .epochs = 1, .memory = session_batch_memory(s)};
+  enum dgc_status status = session_own_towers(s, kind, &lo);
+  if (status) return status;
+  r->loader = loader_create(s->call, r->data, &lo, &s->diags);
+  return r->loader ? DGC_OK : session_unread(s);
+}
+
 /* Reads all rows, as an epoch does: whether each number fits, and each image can be decoded. */
-static enum dgc_status read_rows(struct dgc_session *s, struct rows_read *reading) {
+static enum dgc_status read_rows(struct dgc_session *s, struct data_reading *reading) {
   const struct dataset *ds = reading->data;
   enum { BYTES = 1 << 20 };
   int64_t row = 1;
@@ -470,13 +474,13 @@ static enum dgc_status check_data(struct dgc_session *s) {
     if (first == DATA_USES) first = use;
     status = session_data(s, (enum data_use)use, true, &ds);
     if (status || !ds) continue;
-    struct rows_read reading = {.data = ds};
+    struct data_reading reading = {.data = ds};
     struct arena_guard guard;
-    arena_guard(&guard, end_rows_read, &reading);
+    arena_guard(&guard, data_reading_end, &reading);
     done[ndone] = *ds;
     if (!is_read(ds, done, ndone)) status = read_rows(s, &reading);
     arena_unguard(&guard);
-    end_rows_read(&reading);
+    data_reading_end(&reading);
     if (status) break;
     int64_t rows = done[ndone++].rows;
     diag_note(&s->diags, LOC_NONE, "%s: %lld row%s", entry_names[entries_of[use]], (long long)rows,

@@ -24,6 +24,14 @@ void session_note_rows(struct dgc_session *s, enum data_use use, const struct da
 /* Whether the strategy takes a batch of so many rows, and the batches that `all` rows make; else an error. */
 enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows);
 enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all);
+/* A dataset and its loader, NULL before they are opened; data_reading_end closes both: an arena_guard calls it, too. */
+struct data_reading {
+  struct dataset *data;
+  struct loader *loader;
+};
+void data_reading_end(void *reading);
+/* Opens the loader, for one epoch of the batches that this process has in the entry. */
+enum dgc_status data_reading_begin(struct dgc_session *s, enum entry_kind kind, struct data_reading *r);
 /* Where loaders keep batches for the devices, as long as these are open; before that, memory of their own. */
 struct batch_memory session_batch_memory(const struct dgc_session *s);
 /* One batch of the dataset, which the loader has handed out, through its plan. */

@@ -9,7 +9,6 @@
 #include "session/state/calls.h"
 #include "session/state/data.h"
 #include "session/state/tracing.h"
-#include "session/towers.h"
 #include "session/trace.h"
 
 enum dgc_status session_test_data(struct dgc_session *s, bool often, struct dataset **data) {
@@ -52,17 +51,6 @@ static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset
   }
 }
 
-struct evaluation {
-  struct dataset *data;
-  struct loader *loader;
-};
-
-static void end_evaluation(void *evaluation) {
-  struct evaluation *e = evaluation;
-  loader_destroy(e->loader);
-  dataset_close(e->data);
-}
-
 static enum dgc_status open_evaluation(struct dgc_session *s, struct dataset **data) {
   enum dgc_status status = session_need(s, ENTRY_EVAL);
   if (!status) status = session_data(s, DATA_EVAL, false, data);
@@ -73,20 +61,17 @@ static enum dgc_status open_evaluation(struct dgc_session *s, struct dataset **d
 }
 
 /* All batches of e->data. */
-static enum dgc_status run_all(struct dgc_session *s, struct evaluation *e, bool inside,
+static enum dgc_status run_all(struct dgc_session *s, struct data_reading *e, bool inside,
                                struct totals *sums) {
-  struct loader_options lo = {.batch = session_batch(s), .epochs = 1, .memory = session_batch_memory(s)};
-  enum dgc_status status = session_own_towers(s, ENTRY_EVAL, &lo);
-  if (status) return status;
-  e->loader = loader_create(s->call, e->data, &lo, &s->diags);
-  return e->loader ? evaluate_over(s, e->data, e->loader, inside, sums) : session_unread(s);
+  enum dgc_status status = data_reading_begin(s, ENTRY_EVAL, e);
+  return status ? status : evaluate_over(s, e->data, e->loader, inside, sums);
 }
 
 static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
                                 int64_t *rows) {
-  struct evaluation e = {0};
+  struct data_reading e = {0};
   struct arena_guard guard;
-  arena_guard(&guard, end_evaluation, &e);
+  arena_guard(&guard, data_reading_end, &e);
   enum dgc_status status = open_evaluation(s, &e.data);
   struct totals *sums = status ? NULL : totals_begin(s, ENTRY_EVAL);
   bool training = s->tracing->trace != NULL; /* asks for this: the file is its */
@@ -97,14 +82,14 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   if (!status) finish_metrics(s, sums, metrics, count);
   if (!status && rows) *rows = e.data->rows;
   arena_unguard(&guard);
-  end_evaluation(&e);
+  data_reading_end(&e);
   return status;
 }
 
-static void end_loader(void *evaluation) { loader_destroy(((struct evaluation *)evaluation)->loader); }
+static void end_loader(void *reading) { loader_destroy(((struct data_reading *)reading)->loader); }
 
 enum dgc_status session_evaluate(struct dgc_session *s, const struct dataset *data, struct dgc_metric *out) {
-  struct evaluation e = {.data = (struct dataset *)(uintptr_t)data};
+  struct data_reading e = {.data = (struct dataset *)(uintptr_t)data};
   struct inner_arena inner;
   struct arena_guard guard;
   session_inner_begin(s, &inner);

@@ -6,7 +6,6 @@
 #include "session/settle.h"
 #include "session/state/data.h"
 #include "session/state/parts.h"
-#include "session/towers.h"
 
 #include "base/place.h"
 #include "ir/graph/graph.h"
@@ -184,8 +183,7 @@ static enum dgc_status close_sinks(struct dgc_session *s, enum dgc_status status
 
 struct prediction {
   struct dgc_session *s;
-  struct dataset *data;
-  struct loader *loader;
+  struct data_reading reading;
   struct sink *sinks;
   int nsinks;
 };
@@ -193,8 +191,7 @@ struct prediction {
 static void end_prediction(void *prediction) {
   struct prediction *p = prediction;
   p->s->parts->predicted = NULL;
-  loader_destroy(p->loader);
-  dataset_close(p->data);
+  data_reading_end(&p->reading);
 }
 
 static void abandon_prediction(void *prediction) {
@@ -215,21 +212,16 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
     p.sinks = arena_new_array(s->call, (size_t)(g->noutputs + s->options.output.count), struct sink);
     status = make_sinks(s, g, p.sinks, &p.nsinks);
   }
-  if (!status) status = session_data(s, DATA_PREDICT, false, &p.data);
-  if (!status) session_note_rows(s, DATA_PREDICT, p.data);
+  if (!status) status = session_data(s, DATA_PREDICT, false, &p.reading.data);
+  if (!status) session_note_rows(s, DATA_PREDICT, p.reading.data);
   if (!status) status = session_ready(s, ENTRY_PREDICT);
-  if (!status) status = session_takes_all(s, ENTRY_PREDICT, p.data->rows);
-  if (!status) {
-    struct loader_options lo = {.batch = session_batch(s), .epochs = 1, .memory = session_batch_memory(s)};
-    status = session_own_towers(s, ENTRY_PREDICT, &lo);
-    if (!status) p.loader = loader_create(s->call, p.data, &lo, &s->diags);
-    if (!status && !p.loader) status = session_unread(s);
-  }
+  if (!status) status = session_takes_all(s, ENTRY_PREDICT, p.reading.data->rows);
+  if (!status) status = data_reading_begin(s, ENTRY_PREDICT, &p.reading);
   if (!status) status = open_sinks(s, p.sinks, p.nsinks);
-  if (!status) status = predict_over(s, p.data, p.loader, p.sinks, p.nsinks);
+  if (!status) status = predict_over(s, p.reading.data, p.reading.loader, p.sinks, p.nsinks);
   arena_unguard(&guard);
   status = close_sinks(s, status, p.sinks, p.nsinks);
-  if (!status && rows) *rows = p.data->rows;
+  if (!status && rows) *rows = p.reading.data->rows;
   end_prediction(&p);
   return status;
 }

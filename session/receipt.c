@@ -92,31 +92,20 @@ static enum dgc_status add_rows(struct dgc_session *s, const struct dataset *ds,
   }
 }
 
-struct rows_reading {
-  struct dataset *data;
-  struct loader *loader;
-};
-
-static void end_reading(void *reading) {
-  struct rows_reading *r = reading;
-  loader_destroy(r->loader);
-  dataset_close(r->data);
-}
-
 /* All rows in their order, as the model sees them. */
 static enum dgc_status put_data(struct dgc_session *s, struct str *out) {
   struct loader_options o = {.batch = 256, .epochs = 1};
-  struct rows_reading r = {0};
+  struct data_reading r = {0};
   struct arena_guard guard;
   struct xxh64 h;
   xxh64_init(&h);
-  arena_guard(&guard, end_reading, &r);
+  arena_guard(&guard, data_reading_end, &r);
   enum dgc_status status = session_data(s, DATA_TRAIN, false, &r.data);
   if (!status) r.loader = loader_create(s->call, r.data, &o, &s->diags);
   if (!status) status = r.loader ? add_rows(s, r.data, r.loader, &h) : session_unread(s);
   if (!status) put_number(out, "rows", r.data->rows);
   arena_unguard(&guard);
-  end_reading(&r);
+  data_reading_end(&r);
   if (!status) put_digest(out, "data", &h);
   return status;
 }
