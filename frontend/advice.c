@@ -61,19 +61,13 @@ static void warn_probabilities(struct resolver *r, const struct signature *s, co
   }
 }
 
-static const struct node *behind_moves(const struct node *n) {
-  while (n->op == OP_reshape || n->op == OP_cast || n->op == OP_slice || n->op == OP_transpose ||
-         n->op == OP_broadcast)
-    n = n->inputs[0];
-  return n;
-}
-
 /* Whether the node is what a layer makes without an activation: products by weights, maybe with a bias. */
 static bool is_linear(const struct node *n) {
-  n = behind_moves(n);
+  n = node_behind_moves(n);
   if (n->op == OP_add) return is_linear(n->inputs[0]) || is_linear(n->inputs[1]);
   if (n->op != OP_matmul && n->op != OP_conv) return false;
-  return behind_moves(n->inputs[0])->op == OP_variable || behind_moves(n->inputs[1])->op == OP_variable;
+  return node_behind_moves(n->inputs[0])->op == OP_variable ||
+         node_behind_moves(n->inputs[1])->op == OP_variable;
 }
 
 /* What takes scores from 0 to 1 would be NaN. */

@@ -46,6 +46,20 @@ bool value_ints(struct resolver *r, const struct value *v, const char *what, int
   return false;
 }
 
+/* Integers that have been divided, and become floats at once: what was left over may have been wanted. */
+static void warn_truncated(struct resolver *r, const struct value *v, enum dtype to) {
+  const struct node *n = node_behind_moves(v->tensor.node);
+  if (!dtype_is_float(to) || n->op != OP_div || !dtype_is_int((enum dtype)n->type.dtype)) return;
+  if (node_is_constant(n->inputs[1], 0) || is_library(r, v->at) || is_library(r, n->loc)) return;
+  if (told_before(r, n->loc, "whole")) return;
+  diag_warning(r->diags, n->loc,
+               "integers are divided here, and what is left over is lost before they become %s",
+               dtype_name(to));
+  diag_help(r->diags, LOC_NONE,
+            "convert first: `cast(x, %s) / y`; where whole numbers are meant, `floor_div(x, y)`",
+            dtype_name(to));
+}
+
 /* cast(x, f32) */
 static struct value run_cast(struct resolver *r, struct value *args, struct loc loc,
                              const struct role *role) {
@@ -62,6 +76,7 @@ static struct value run_cast(struct resolver *r, struct value *args, struct loc 
   enum dtype d = args[1].dtype;
   if (args[0].kind != VALUE_TENSOR) return value_tensor(r, value_node(r, &args[0], d), loc);
   struct node *x = tensor_node(r, &args[0], "`x`");
+  if (x) warn_truncated(r, &args[0], d);
   return x ? value_tensor(r, build_cast(r->g, x, d), loc) : value_error();
 }
 
@@ -169,7 +184,7 @@ static struct value run_expect_range(struct resolver *r, struct value *args, str
   return args[0];
 }
 
-bool text_matches(const char *text, const char *pattern) {
+static bool text_matches(const char *text, const char *pattern) {
   const char *star = NULL, *again = NULL;
   while (*text) {
     if (*pattern == '*') {
@@ -189,6 +204,10 @@ bool text_matches(const char *text, const char *pattern) {
   return !*pattern;
 }
 
+bool path_matches(struct arena *a, const char *path, const char *pattern) {
+  return text_matches(path, pattern) || text_matches(path, arena_printf(a, "%s.*", pattern));
+}
+
 /* A pattern by which the optimizer that runs asks for variables. */
 static void note_pattern(struct resolver *r, const char *text) {
   if (!r->update.variable) return;
@@ -199,7 +218,7 @@ static void note_pattern(struct resolver *r, const char *text) {
   r->update.patterns = p;
 }
 
-/* matches(text, pattern): of a list of patterns, one of them. */
+/* matches(text, pattern): of a list of patterns, one of them; of a path also what it lies below. */
 static struct value run_matches(struct resolver *r, struct value *args, struct loc loc,
                                 const struct role *role) {
   bool list = args[1].kind == VALUE_LIST, found = false;
@@ -210,7 +229,7 @@ static struct value run_matches(struct resolver *r, struct value *args, struct l
     if (v->kind == VALUE_STRING) {
       r->budget.steps += (int64_t)((strlen(args[0].string) + 1) * (strlen(v->string) + 1) / 1024);
       if (i >= 0) note_pattern(r, v->string);
-      found |= i >= 0 && r->budget.steps <= MAX_STEPS && text_matches(args[0].string, v->string);
+      found |= i >= 0 && r->budget.steps <= MAX_STEPS && path_matches(r->arena, args[0].string, v->string);
       continue;
     }
     report(r, i < 0 ? args[0].at : args[1].at, "%s must be a string, not %s", i < 0 ? "`text`" : "a pattern",

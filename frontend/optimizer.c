@@ -145,7 +145,7 @@ static void warn_unmatched(struct resolver *r, const struct value *given) {
     for (int i = 0; i < given->list.count; i++) warn_unmatched(r, &given->list.items[i]);
   if (given->kind != VALUE_STRING || !is_asked(r, given->string)) return;
   for (const struct variable *v = r->variables.first; v; v = v->next)
-    if (v->trainable && v->run == r->run.number && text_matches(v->path, given->string)) return;
+    if (v->trainable && v->run == r->run.number && path_matches(r->arena, v->path, given->string)) return;
   r->errors.quiet = false;
   diag_warning(r->diags, given->at, "no trained variable is called `%s`", given->string);
   for (const struct variable *v = r->variables.first; v; v = v->next)

@@ -244,7 +244,8 @@ bool value_flag(struct resolver *r, const struct value *v, const char *what, boo
 
 /* builtins.c */
 /* Whether `text` is what `pattern` says: * stands for any letters, ? for one. */
-bool text_matches(const char *text, const char *pattern);
+/* Whether a pattern is what a path is called, or what it lies below: `h` is also `h.kernel`, as behind `over`. */
+bool path_matches(struct arena *a, const char *path, const char *pattern);
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
@@ -254,6 +255,8 @@ extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc);
 /* An axis argument: an integer, counted from the end when negative. */
 bool value_axis(struct resolver *r, const struct value *v, int rank, int *out);
+/* What the elements of n are, wherever they lie, and of whatever type. */
+const struct node *node_behind_moves(const struct node *n);
 bool value_ints(struct resolver *r, const struct value *v, const char *what, int64_t *out, int *count);
 
 /* builtin_moments.c: [mean, variance] of the floats x over `axes`, a bit mask. */

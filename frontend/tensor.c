@@ -170,6 +170,25 @@ static bool is_operand(struct resolver *r, unsigned op, const struct value *v, b
   return false;
 }
 
+const struct node *node_behind_moves(const struct node *n) {
+  while (n->op == OP_reshape || n->op == OP_cast || n->op == OP_slice || n->op == OP_transpose ||
+         n->op == OP_broadcast)
+    n = n->inputs[0];
+  return n;
+}
+
+/* Bytes that are divided by what is no less than the greatest: nearly all are 0. */
+static void warn_bytes(struct resolver *r, unsigned op, const struct value *v, const struct node *const *in,
+                       struct loc loc) {
+  const struct value *by = &v[1];
+  if (op != OP_div || in[0]->type.dtype != DT_U8 || by->kind != VALUE_INT || by->i < UINT8_MAX) return;
+  if (is_library(r, loc) || told_before(r, loc, "whole")) return;
+  diag_warning(r->diags, loc, "bytes are divided by %lld as integers: what is less becomes 0",
+               (long long)by->i);
+  diag_help(r->diags, LOC_NONE, "convert first: `cast(%s, f32) / %lld`",
+            v[0].name && v[0].decl.source ? v[0].name : "x", (long long)by->i);
+}
+
 /* Of what is written as 0 where it divides a tensor. */
 static void warn_zero(struct resolver *r, unsigned op, const struct value *v, const struct node *const *in) {
   const struct value *by = &v[1];
@@ -217,6 +236,7 @@ struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n
     }
   }
   warn_zero(r, op, v, (const struct node *const *)in);
+  warn_bytes(r, op, v, (const struct node *const *)in, loc);
   if (!type_check(r, &shape, loc)) {
     for (int k = 0; k < n; k++) report_value(r, &v[k]);
     help_pairs(r, in, n);

@@ -347,9 +347,9 @@ static bool check_trainable(struct resolver *r, const struct stmt *s, const stru
   if (r->frame->function->def->kind == DEF_MODEL)
     report_help(r, "declare it with `state`: it is then only changed by `<-`");
   else
-    report_help(r,
-                "a layer's input can be converted first, as in `cast(x, f32)`; what is only changed by `<-` "
-                "is declared with `state`");
+    report_help(
+        r, "a layer's input can be converted first, as in `cast(x, f32)`, and then divided: `cast(x, f32) / "
+           "255`; what is only changed by `<-` is declared with `state`");
   return false;
 }
 

@@ -322,7 +322,7 @@ optimizer decay_weights(decay, only = "*", rank_from = 0) {
 #   train mean(square(sum(x * w, axis = 1) - y)) with [scale(0.5), sgd(0.1)]
 optimizer scale(factor, only = "*") { return factor * gradient if matches(name, only) else gradient }
 
-# The trained variables that are called so stay as they are, and their optimizer's state. States are not trained, and go on, as
+# The trained variables that are called so, or lie in a layer that is, stay as they are, and their optimizer's state. States are not trained, and go on, as
 # running averages do; which stay says nn.batch_norm.
 #   input x : f32[B]
 #   var w : f32[] = 1

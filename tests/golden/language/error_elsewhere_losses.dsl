@@ -18,6 +18,8 @@ model weighed() {
   g = [1.0, 2.0, 3.0][label]
   h = w[label]
   i = precision(x, x)
+  j = softmax_cross_entropy(x[:, 0], label, class_weight = [1.0, 2.0, 5.0])
+  k = softmax_cross_entropy(x[:, 0], label, sample_weight = x[:, 0, 0])
   predict y = x
 }
 # CHECK: error: function `softmax_cross_entropy` has no parameter `label_smoothing`
@@ -36,3 +38,5 @@ model weighed() {
 # CHECK: error: an index of a tensor must be an integer, not i32[B]
 # CHECK: help: to look up rows by a tensor of numbers write `gather(x, ids)`
 # CHECK: help: of floats p and t, which are 0 or 1: `ratio(sum(p * t), sum(p))`
+# CHECK: help: a row's weight is that of its label's class, of which Keras sums over the number of rows: `sum_over_batch_size(loss, gather(cast([1.0, 2.0, 3.0], f32), label))`, of 3 classes; `weighted_mean` of the same is over the sum of the batch's weights, as torch's
+# CHECK: help: rows are weighed by what is computed, or is an input: `sum_over_batch_size(loss, weights)`, over the number of rows; `weighted_mean(loss, weights)` is over the sum of the batch's weights
