@@ -149,7 +149,7 @@ static void warn_unmatched(struct resolver *r, const struct value *given) {
   r->errors.quiet = false;
   diag_warning(r->diags, given->at, "no trained variable is called `%s`", given->string);
   for (const struct variable *v = r->variables.first; v; v = v->next)
-    if (!v->trainable && v->run == r->run.number && text_matches(v->path, given->string)) {
+    if (!v->trainable && v->run == r->run.number && path_matches(r->arena, v->path, given->string)) {
       diag_note(r->diags, v->loc, "`%s` is a state: no optimizer changes it, but what is assigned to it",
                 v->path);
       break;
