@@ -2,6 +2,7 @@
 /* The batches of a training, apart from its steps. */
 #include "session/batches.h"
 
+#include "session/batch_run.h"
 #include "session/data.h"
 #include "session/options.h"
 #include "session/settle.h"

@@ -18,12 +18,6 @@ enum dgc_status session_has_test_data(struct dgc_session *s, bool *there);
 /* Of what is trained and evaluated on: a warning where both have some rows. NULL: nothing is evaluated on; that the
  * model's own test data is not, if it trains on other files than its own. */
 void session_say_tested(struct dgc_session *s, const struct dataset *trained, const struct dataset *test);
-/* How many rows there are to run over, for the choice of a strategy, of which all processes know the same. One that was
- * chosen before, and does not take the last batch, will be chosen again, but while a training goes on. */
-void session_note_rows(struct dgc_session *s, enum data_use use, const struct dataset *data);
-/* Whether the strategy takes a batch of so many rows, and the batches that `all` rows make; else an error. */
-enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows);
-enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all);
 /* A dataset and its loader, NULL before they are opened; data_reading_end closes both: an arena_guard calls it, too. */
 struct data_reading {
   struct dataset *data;
@@ -32,13 +26,5 @@ struct data_reading {
 void data_reading_end(void *reading);
 /* Opens the loader, for one epoch of the batches that this process has in the entry. */
 enum dgc_status data_reading_begin(struct dgc_session *s, enum entry_kind kind, struct data_reading *r);
-/* Where loaders keep batches for the devices, as long as these are open; before that, memory of their own. */
-struct batch_memory session_batch_memory(const struct dgc_session *s);
-/* One batch of the dataset, which the loader has handed out, through its plan. */
-enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
-                                  struct loader *loader, const struct batch *b, struct loaded **out);
-/* The same of a plan that is there; `e`: what is loaded of it. */
-enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, const struct plan_run *r,
-                                 const struct dataset *ds, struct loader *loader, const struct batch *b);
 
 #endif

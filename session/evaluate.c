@@ -3,6 +3,7 @@
 #include "session/evaluate.h"
 
 #include "session/agree.h"
+#include "session/batch_run.h"
 #include "session/data.h"
 #include "session/metrics.h"
 #include "session/settle.h"

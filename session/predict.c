@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predictions over files. */
+#include "session/batch_run.h"
 #include "session/data.h"
 #include "session/files.h"
 #include "session/model.h"

@@ -38,12 +38,14 @@
  *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens
  *   ranges                what is said of numbers in data that the model cannot use
+ *   batch_run             batches, into their plans
  *   data, batches, metrics, evaluate
  *                         the files of an entry and their batches; what is measured of them, and over all
  *   position              where a training that goes on stands in its data
  *   best, losses          the metric that a training watches; what it measures of its batches
  *   unordered             asynchronous training in no fixed order
- *   train, predict, batch what is done with all that
+ *   train, predict, caller_batch
+ *                         what is done with all that
  *   evaluator             what another process trains, evaluated beside it
  *   profile, bench, verify and how fast and how right it is
  *   receipt               what a training was made of and has come to

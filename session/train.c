@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training over files. */
+#include "session/batch_run.h"
 #include "session/batches.h"
 #include "session/best.h"
 #include "session/checkpoint.h"

@@ -5,6 +5,7 @@
  * and a server looks into them where an update needs an input. */
 #include "session/unordered.h"
 
+#include "session/batch_run.h"
 #include "session/data.h"
 #include "session/settle.h"
 #include "session/state/settlement.h"
@@ -141,7 +142,7 @@ static enum dgc_status run_part(struct unordered_training *f, int worker, const 
   r.step = f->steps[worker].number;
   r.rows = b->rows;
   r.worker = worker;
-  return session_run_over(f->s, l, &r, f->data, f->loader, b);
+  return session_batch_run_on(f->s, l, &r, f->data, f->loader, b);
 }
 
 static bool do_step(void *user, int64_t step, const struct unordered_sum *sum, struct unordered_report *out) {
