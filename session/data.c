@@ -9,17 +9,13 @@
 #include "session/own_files.h"
 #include "session/ranges.h"
 #include "session/rows.h"
-#include "session/settle.h"
 #include "session/state/calls.h"
 #include "session/state/data.h"
-#include "session/state/running.h"
-#include "session/state/settlement.h"
 #include "session/towers.h"
 #include "session/vocabularies.h"
 
 #include "base/file.h"
 #include "ir/graph/graph.h"
-#include "passes/strategy/strategy.h"
 #include "runtime/data/pipe.h"
 #include "runtime/mpi/transport.h"
 
