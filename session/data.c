@@ -9,6 +9,7 @@
 #include "session/own_files.h"
 #include "session/ranges.h"
 #include "session/rows.h"
+#include "session/settle.h"
 #include "session/state/calls.h"
 #include "session/state/data.h"
 #include "session/towers.h"
