@@ -267,8 +267,9 @@ DGC_API enum dgc_status dgc_predict(struct dgc_session *s, int64_t *rows);
 /* Variables, optimizer state, step and the position in the data. A checkpoint replaces an older one whole or
  * not at all: DGC_RUNTIME if it cannot be written, DGC_INPUT if it cannot be read, DGC_MISMATCH if it is another
  * model's, or if a variable that is trained is to be saved and holds what is no finite number (option allow-nan: it
- * is saved); then nothing has changed. A file may hold the variables alone, as other programs write them: what only
- * training needs, the variables of optimizers and `step`, then has its first value. */
+ * is saved), DGC_USAGE if a training is writing that file; then nothing has changed. A file may hold the variables
+ * alone, as other programs write them: what only training needs, the variables of optimizers and `step`, then has its
+ * first value. */
 DGC_API enum dgc_status dgc_save(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_restore(struct dgc_session *s, const char *path);
 /* The variables that the file restored last does not hold, so that they start anew: false behind the last one. */

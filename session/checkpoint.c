@@ -188,13 +188,37 @@ enum dgc_status session_save_end(struct dgc_session *s, const char *path) {
   return agreed(s, path, session_save_wait(s, path, &s->diags) ? DGC_OK : DGC_RUNTIME, DGC_RUNTIME);
 }
 
+enum dgc_status session_claim_file(struct dgc_session *s, const char *path, struct file_claim *out) {
+  long holder = 0;
+  if (!path || claim_file(s->call, path, out, &holder)) return DGC_OK;
+  session_fail(s, DGC_USAGE, "%s is being written by another training: %s %ld", path,
+               holder == (long)getpid() ? "of a session of this process," : "process", holder);
+  diag_help(&s->diags, LOC_NONE, "name another file for this one, or wait until that one has ended");
+  return DGC_USAGE;
+}
+
+void session_claim_end(void *claim) { claim_end(claim); }
+
+/* A training that writes the file keeps it. */
+static enum dgc_status save_alone(struct dgc_session *s, const char *path) {
+  struct file_claim held = {.fd = -1};
+  struct arena_guard guard;
+  arena_guard(&guard, session_claim_end, &held);
+  enum dgc_status status = session_is_first(s) ? session_claim_file(s, path, &held) : DGC_OK;
+  status = agreed(s, path, status, DGC_USAGE);
+  if (!status) status = session_save_begin(s, path, !s->options.allow_nan);
+  if (!status) status = session_save_end(s, path);
+  arena_unguard(&guard);
+  claim_end(&held);
+  return status;
+}
+
 static enum dgc_status save(struct dgc_session *s, const char *path) {
   if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
   enum dgc_status status = session_may_write(s, "the file to save to", path);
   if (!status) status = session_open(s);
   if (!status) status = session_init(s);
-  if (!status) status = session_save_begin(s, path, !s->options.allow_nan);
-  return status ? status : session_save_end(s, path);
+  return status ? status : save_alone(s, path);
 }
 
 enum dgc_status dgc_save(struct dgc_session *s, const char *path) { CALL(s, save(s, path)); }
@@ -300,22 +324,13 @@ enum dgc_status session_may_save(struct dgc_session *s) {
   return status;
 }
 
-static enum dgc_status claim(struct dgc_session *s, const char *path, struct file_claim *out) {
-  long holder = 0;
-  if (!path || claim_file(s->call, path, out, &holder)) return DGC_OK;
-  session_fail(s, DGC_USAGE, "%s is being written by another training: %s %ld", path,
-               holder == (long)getpid() ? "of a session of this process," : "process", holder);
-  diag_help(&s->diags, LOC_NONE, "name another file for this one, or wait until that one has ended");
-  return DGC_USAGE;
-}
-
 enum dgc_status session_claim(struct dgc_session *s) {
   const struct options *o = &s->options;
   enum dgc_status status = DGC_OK;
   if (!o->checkpoint && !o->keep_best) return DGC_OK;
   if (session_is_first(s)) {
-    status = claim(s, o->checkpoint, &s->saving->claims[0]);
-    if (!status) status = claim(s, o->keep_best, &s->saving->claims[1]);
+    status = session_claim_file(s, o->checkpoint, &s->saving->claims[0]);
+    if (!status) status = session_claim_file(s, o->keep_best, &s->saving->claims[1]);
     if (!status) status = may_replace(s, o->checkpoint, NULL);
     if (!status) status = may_replace(s, o->keep_best, is_own_best);
   }

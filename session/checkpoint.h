@@ -6,6 +6,7 @@
 #include "session/session.h"
 
 #include "runtime/checkpoint.h"
+#include "runtime/data/claim.h"
 
 /* To save is two parts: a copy of all, which a thread of the first process begins to write; and waiting for what is
  * written yet, which fails if that did. All processes have to call them. `finite`: an error, and nothing is written, if
@@ -28,6 +29,9 @@ enum dgc_status session_may_save(struct dgc_session *s);
 /* Once the processes have met: from here to session_release no other training writes these files; an error if one does
  * already, or has since session_may_save. All processes have to call it. */
 enum dgc_status session_claim(struct dgc_session *s);
+/* The same of one file that is written once, by one process, until session_claim_end. */
+enum dgc_status session_claim_file(struct dgc_session *s, const char *path, struct file_claim *out);
+void session_claim_end(void *claim);
 void session_release(struct dgc_session *s);
 /* Before a training goes on, once: what starts anew, and what the file has that will not be saved again. */
 void session_say_left_out(struct dgc_session *s);

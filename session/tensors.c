@@ -382,7 +382,15 @@ static enum dgc_status run(struct checkpoint_work *w, const char *what) {
     w->files[i] = checkpoint_load(w->s->call, w->paths[i], &w->s->diags);
     if (!w->files[i]) return session_unread(w->s);
   }
-  return a->run(w);
+  struct file_claim held = {.fd = -1};
+  struct arena_guard guard;
+  if (!w->out) return a->run(w);
+  arena_guard(&guard, session_claim_end, &held);
+  status = session_claim_file(w->s, w->out, &held);
+  if (!status) status = a->run(w);
+  arena_unguard(&guard);
+  session_claim_end(&held);
+  return status;
 }
 
 static enum dgc_status checkpoint_call(struct dgc_session *s, const char *what, const char *const *paths,

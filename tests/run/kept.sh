@@ -125,6 +125,16 @@ ln -s busy.safetensors busy.link
 busy 'going on from it' --resume --checkpoint busy.safetensors
 busy 'by a link' --overwrite --checkpoint ./busy.link
 busy 'its best' --eval-every 1 --overwrite --keep-best "$PWD/busy.safetensors"
+expect 2 'what is made of others' "$dgc" checkpoint average other.safetensors other.safetensors --overwrite -o busy.safetensors
+shows err "busy.safetensors is being written by another training: process $winner"
+cat >save.call <<PYTHON
+call("load", b"$model")
+text = call("save", b"busy.safetensors", want=2)
+assert "busy.safetensors is being written by another training: process $winner" in text, text
+call("save", b"saved.safetensors")
+call("save", b"saved.safetensors")
+PYTHON
+program 'a program that saves' save.call
 expect 0 'who evaluates' "$dgc" eval "$model" --rows 0:64 --checkpoint busy.safetensors
 expect 0 'who begins with it' train --steps 1 --init-from busy.safetensors --checkpoint beside.safetensors
 kill -0 $winner 2>/dev/null && pass || fail "it has ended: $(cat 1.err 2.err)"
