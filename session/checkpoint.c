@@ -44,9 +44,24 @@ static bool is_own(const struct dgc_session *s, const char *path) {
   return false;
 }
 
-static void make_own(struct dgc_session *s, const char *path) {
+static void make_own(struct dgc_session *s, const char *path, uint64_t stamp) {
   char real[PATH_MAX];
-  if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->saving->files, real);
+  if (!realpath(path, real)) return;
+  if (!is_own(s, path)) list_append(s->arena, &s->saving->files, real);
+  if (!s->saving->last || strcmp(s->saving->last, real) != 0) s->saving->last = arena_strdup(s->arena, real);
+  s->saving->stamp = stamp;
+}
+
+/* What another training has written behind the back of this one is not replaced by what was read before. */
+static enum dgc_status is_as_read(struct dgc_session *s, const char *path) {
+  char real[PATH_MAX];
+  const struct saving *own = s->saving;
+  if (!path || !own->last || s->options.overwrite || !realpath(path, real) || strcmp(real, own->last) != 0 ||
+      claim_stamp(real) == own->stamp)
+    return DGC_OK;
+  session_fail(s, DGC_USAGE, "%s has been written by another program since this training read it", path);
+  diag_help(&s->diags, LOC_NONE, "begin again, to go on from what it is now");
+  return DGC_USAGE;
 }
 
 /* `own` (NULL is allowed) knows of files that are the training's all the same. */
@@ -180,7 +195,7 @@ bool session_save_failed(const struct dgc_session *s) {
 
 bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d) {
   if (s->saving->writer && !checkpoint_writer_finish(s->saving->writer, d)) return false;
-  make_own(s, path);
+  make_own(s, path, claim_stamp(path));
   return true;
 }
 
@@ -331,6 +346,7 @@ enum dgc_status session_claim(struct dgc_session *s) {
   if (session_is_first(s)) {
     status = session_claim_file(s, o->checkpoint, &s->saving->claims[0]);
     if (!status) status = session_claim_file(s, o->keep_best, &s->saving->claims[1]);
+    if (!status) status = is_as_read(s, o->checkpoint);
     if (!status) status = may_replace(s, o->checkpoint, NULL);
     if (!status) status = may_replace(s, o->keep_best, is_own_best);
   }
@@ -508,7 +524,8 @@ static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint 
 }
 
 /* All of the checkpoint, or nothing of it. */
-static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoint *c, const char *path) {
+static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoint *c, const char *path,
+                                    uint64_t stamp) {
   struct saved saved;
   if (!read_texts(s, c, path, &saved)) return session_unread(s);
   struct before before = {.s = s,
@@ -533,7 +550,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     s->best->so_far = saved.best;
     s->best->last = (struct best_so_far){0};
     s->restored->any = true;
-    make_own(s, path);
+    make_own(s, path, stamp);
   }
   return status;
 }
@@ -544,12 +561,12 @@ enum dgc_status session_restore_other(struct dgc_session *s, const char *path, c
   *other = false;
   if (status) return status;
   if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
+  uint64_t stamp = claim_stamp(path);
   struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
   if (!c) return session_unread(s);
-  status = names_apply(s, c, path);
-  if (status) return status;
+  if ((status = names_apply(s, c, path))) return status;
   *other = !*checksum || !c->checksum || strcmp(*checksum, c->checksum) != 0;
-  if (*other) status = restore_from(s, c, path);
+  if (*other) status = restore_from(s, c, path, stamp);
   *checksum = c->checksum;
   return status;
 }

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,6 +53,14 @@ bool claim_file(struct arena *a, const char *path, struct file_claim *out, long 
   if (out->fd < 0 || claim_place(out->fd, (off_t)(name >> (64 - PLACES) << PLACE), holder)) return true;
   claim_end(out);
   return false;
+}
+
+uint64_t claim_stamp(const char *path) {
+  struct stat st;
+  if (!path || stat(path, &st) != 0) return 0;
+  int64_t what[] = {(int64_t)st.st_dev, (int64_t)st.st_ino, (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+                    (int64_t)st.st_mtim.tv_nsec};
+  return str_hash(STR_HASH_SEED, (const char *)what, sizeof what) | 1;
 }
 
 void claim_end(struct file_claim *c) {

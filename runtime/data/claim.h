@@ -8,6 +8,7 @@
 #include "base/arena.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct file_claim {
   int fd; /* of the folder; -1: nothing is claimed */
@@ -17,5 +18,7 @@ struct file_claim {
  * in a folder that cannot be read or has no locks. */
 bool claim_file(struct arena *a, const char *path, struct file_claim *out, long *holder);
 void claim_end(struct file_claim *c);
+/* Another number once the file is replaced or written to; 0: it is not there. */
+uint64_t claim_stamp(const char *path);
 
 #endif

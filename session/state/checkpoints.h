@@ -23,6 +23,8 @@ struct saving {
   struct checkpoint_writer *writer; /* NULL until something is saved */
   int64_t step;                     /* of what was saved last; -1: nothing was */
   struct list files;                /* those that hold what the session has, or had: by their real paths */
+  const char *last;                 /* the real path of the file that was restored or saved last, */
+  uint64_t stamp;                   /* as it was then */
   struct file_claim claims[2];      /* the files of the options checkpoint and keep-best, while it trains */
 };
 

@@ -101,6 +101,28 @@ expect 0 'a device' train --steps 2 --checkpoint /dev/null
 expect 0 'not there yet' train --steps 2 --resume --checkpoint new.safetensors
 shows err 'note: no new.safetensors yet'
 
+# What another training has written since the file was read is not replaced by what was read.
+expect 0 'a file to go on from' train --rows 0:256 --steps 2 --checkpoint passed.safetensors
+cat >passed.call <<PYTHON
+import subprocess
+for option, value in ((b"rows", b"0:256"), (b"checkpoint", b"passed.safetensors"), (b"steps", b"6")):
+    call("set", option, value)
+call("load", b"$model")
+call("restore", b"passed.safetensors")
+subprocess.run(["$dgc", "train", "$model", "--rows", "0:256", "--steps", "4", "--resume", "--checkpoint", "passed.safetensors"], check=True)
+text = call("train", want=2)
+assert "passed.safetensors has been written by another program since this training read it" in text, text
+call("restore", b"passed.safetensors")
+call("train")
+call("set", b"steps", b"8")
+call("save", b"passed.safetensors")
+call("train")
+PYTHON
+if program 'a file that has been passed on' passed.call; then
+  expect 0 inspect "$dgc" inspect passed.safetensors
+  shows out '# step: 8'
+fi
+
 # Of several that are begun together on one file, one trains, and the others say which process does. Who reads is not
 # disturbed, and of who is killed nothing is left.
 "$dgc" train "$model" --rows 0:256 --quiet --epochs 1000000 --overwrite --checkpoint busy.safetensors >1.out 2>1.err &
