@@ -384,6 +384,41 @@ static bool are_same_data(struct dgc_session *s, const struct dataset *a, const 
   return both > 0;
 }
 
+/* The first number of an input that rows to evaluate on have and none to train on has; false: there is none. */
+static bool find_new_class(struct dgc_session *s, const struct dataset *trained, const struct dataset *test,
+                           const char *input, int64_t *number) {
+  enum { MOST = 1 << 16 };
+  const struct column *c = dataset_find(trained, input), *other = dataset_find(test, input);
+  if (!c || !other || c->low != other->low || c->high != other->high || c->high - c->low >= MOST)
+    return false;
+  if (c->low > c->high) return false;
+  bool *known = arena_new_array(s->call, (size_t)(c->high - c->low + 1), bool),
+       *asked = arena_new_array(s->call, (size_t)(c->high - c->low + 1), bool);
+  if (!dataset_classes(trained, input, known) || !dataset_classes(test, input, asked)) return false;
+  for (int64_t i = 0; i <= c->high - c->low; i++) {
+    *number = c->low + i;
+    if (asked[i] && !known[i]) return true;
+  }
+  return false;
+}
+
+/* Rows that are cut out of files in which classes lie one behind the other. */
+static void say_new_classes(struct dgc_session *s, const struct dataset *trained,
+                            const struct dataset *test) {
+  int64_t number;
+  for (int i = 0; i < s->model->ninputs; i++) {
+    const char *input = s->model->inputs[i].name;
+    if (!find_new_class(s, trained, test, input, &number)) continue;
+    diag_warning(
+        &s->diags, LOC_NONE,
+        "rows with %s %lld are evaluated on, and none is trained on: rows are cut as they lie in the "
+        "files, those of a folder class by class",
+        input, (long long)number);
+    diag_help(&s->diags, LOC_NONE,
+              "mix the rows of the files, or keep those to evaluate on in files of their own: --eval-data");
+  }
+}
+
 void session_say_tested(struct dgc_session *s, const struct dataset *trained, const struct dataset *test) {
   if (!test) {
     say_untested(s);
@@ -392,7 +427,11 @@ void session_say_tested(struct dgc_session *s, const struct dataset *trained, co
   int64_t first = trained->begin, behind = first + trained->rows;
   int64_t begin = test->begin > first ? test->begin : first, end = test->begin + test->rows;
   if (end > behind) end = behind;
-  if (begin >= end || !are_same_data(s, trained, test)) return;
+  if (!are_same_data(s, trained, test)) return;
+  if (begin >= end) {
+    say_new_classes(s, trained, test);
+    return;
+  }
   diag_warning(&s->diags, LOC_NONE, "rows %lld:%lld, which are evaluated on, are trained on, too",
                (long long)begin, (long long)end);
   bool before = begin > first;

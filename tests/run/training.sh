@@ -223,6 +223,23 @@ for apart in '--rows 0:20 --eval-rows 20:30' '--eval-data rows.csv' '--eval-data
   expect 0 "apart: $apart" "$dgc" train tested.dsl --data other.csv --quiet $apart
   empty err
 done
+# Classes that lie one behind the other, of which the last is only evaluated on.
+cat >sorted.dsl <<'MODEL'
+use nn
+model sorted {
+  input x : f32[B]
+  input kind : i32[B]
+  h = nn.dense(expand(x), 3)
+  train mean(softmax_cross_entropy(h, kind)) with sgd(0.1)
+  metric right = mean(correct(h, kind))
+}
+MODEL
+{ echo x,kind; for i in 0 0 0 0 1 1 1 1 2 2 2 2; do echo "$i,$i"; done; } >sorted.csv
+{ echo x,kind; for i in 2 1 0 0 0 1 1 2 0 2 1 2; do echo "$i,$i"; done; } >mixed.csv
+expect 0 'classes in their order' "$dgc" train sorted.dsl --data sorted.csv --rows 0:8 --eval-rows 8:12 --steps 1 --quiet
+shows err 'warning: rows with kind 2 are evaluated on, and none is trained on'
+expect 0 'mixed classes' "$dgc" train sorted.dsl --data mixed.csv --rows 0:8 --eval-rows 8:12 --steps 1 --quiet
+empty err
 expect 2 'other data, and evaluation as it goes' "$dgc" train tested.dsl --data other.csv --eval-every 1e
 shows err "is not evaluated on"
 shows err 'give --eval-data NAME=FILE, or cut the data: --rows 0:A --eval-rows A:B'
