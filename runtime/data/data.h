@@ -133,8 +133,8 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
 bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, double *wrong,
                          struct diags *d);
 
-/* Which numbers a column with one in each row has: has[0] is for the lowest that dataset_check_range has allowed, and set
- * where there is such a row. False: it is another kind of column, or not in memory. */
+/* Which numbers a column with one in each row has: has[0] is for the lowest that dataset_check_range has allowed, and
+ * set where there is such a row. False: it is another kind of column, or not in memory. */
 bool dataset_classes(const struct dataset *ds, const char *name, bool *has);
 
 /* A checksum that tells the rows from others: of some of them, spread over all, as the model sees them at first, and of

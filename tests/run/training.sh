@@ -236,9 +236,9 @@ model sorted {
 MODEL
 { echo x,kind; for i in 0 0 0 0 1 1 1 1 2 2 2 2; do echo "$i,$i"; done; } >sorted.csv
 { echo x,kind; for i in 2 1 0 0 0 1 1 2 0 2 1 2; do echo "$i,$i"; done; } >mixed.csv
-expect 0 'classes in their order' "$dgc" train sorted.dsl --data sorted.csv --rows 0:8 --eval-rows 8:12 --steps 1 --quiet
+expect 0 'classes in their order' "$dgc" train sorted.dsl --data x=sorted.csv:x --data kind=sorted.csv:kind --rows 0:8 --eval-rows 8:12 --steps 1 --quiet
 shows err 'warning: rows with kind 2 are evaluated on, and none is trained on'
-expect 0 'mixed classes' "$dgc" train sorted.dsl --data mixed.csv --rows 0:8 --eval-rows 8:12 --steps 1 --quiet
+expect 0 'mixed classes' "$dgc" train sorted.dsl --data x=mixed.csv:x --data kind=mixed.csv:kind --rows 0:8 --eval-rows 8:12 --steps 1 --quiet
 empty err
 expect 2 'other data, and evaluation as it goes' "$dgc" train tested.dsl --data other.csv --eval-every 1e
 shows err "is not evaluated on"
