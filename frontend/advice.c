@@ -117,3 +117,38 @@ bool report_turned_round(struct resolver *r, const struct signature *s, const st
   report_help(r, "what the model says stands first: `%s(%s, label)`", s->name, s->params[0]);
   return true;
 }
+
+/* Of class numbers: logits are [..., classes], and labels have all these axes but the last. */
+bool report_classes(struct resolver *r, const struct signature *s, const struct value *callee,
+                    const struct value *args) {
+  if (!is_of_library(r, callee) || argument_kind(s, 0) != ARGUMENT_LOGITS ||
+      argument_kind(s, 1) != ARGUMENT_LABELS)
+    return false;
+  if (args[0].kind != VALUE_TENSOR || args[1].kind != VALUE_TENSOR) return false;
+  const struct type *logits = &args[0].tensor.node->type, *label = &args[1].tensor.node->type;
+  bool whole = dtype_is_int((enum dtype)label->dtype) && dtype_is_float((enum dtype)logits->dtype);
+  bool batch = logits->rank > 0 && logits->dim[logits->rank - 1] < 0;
+  if (!whole || strncmp(s->name, "sigmoid", 7) == 0 || (logits->rank == label->rank + 1 && !batch))
+    return false;
+  report(r, args[0].at, "`%s` takes logits [..., classes] and the numbers of classes [...], not %s and %s",
+         s->name, type_text(r->arena, logits), type_text(r->arena, label));
+  report_value(r, &args[0]);
+  report_value(r, &args[1]);
+  const char *name = args[1].name && args[1].decl.source ? args[1].name : "label";
+  int last = label->rank - 1;
+  if (batch || logits->rank == 0)
+    report_help(
+        r, "of one logit for each row it is `sigmoid_cross_entropy(logits, label)`, with a label of 0 or 1");
+  else if (label->rank == logits->rank && label->dim[last] == 1)
+    report_help(r, "write `squeeze(%s, %d)`", name, last);
+  else if (label->rank == logits->rank)
+    report_help(r, "of labels that are 1 at the place of their class it is `argmax(%s, %d)`", name, last);
+  else if (logits->rank > label->rank + 2)
+    report_help(
+        r,
+        "a label is that of one vector of logits: `flatten(x)` before the last layer makes [B, n] of images");
+  else if (logits->rank > label->rank + 1)
+    report_help(r, "a label is that of one vector of logits: `mean(x, axis = 1)` before the last layer makes "
+                   "one of all steps");
+  return true;
+}

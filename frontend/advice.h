@@ -9,6 +9,8 @@
 void advise_arguments(struct resolver *r, const struct signature *s, const struct value *callee,
                       const struct value *args);
 /* Of one whose first arguments stand the other way round; true: the error has been told. */
+bool report_classes(struct resolver *r, const struct signature *s, const struct value *callee,
+                    const struct value *args);
 bool report_turned_round(struct resolver *r, const struct signature *s, const struct value *callee,
                          const struct value *args);
 /* Where there are more arguments than parameters. */

@@ -167,7 +167,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
   ok &= eval_all(r, &m, role, out);
   if (!ok || is_library(r, e->loc)) return ok;
   advise_arguments(r, &s, callee, out);
-  return !report_turned_round(r, &s, callee, out);
+  return !report_turned_round(r, &s, callee, out) && !report_classes(r, &s, callee, out);
 }
 
 bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,

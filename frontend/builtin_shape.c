@@ -40,6 +40,13 @@ static struct value run_reshape(struct resolver *r, struct value *args, struct l
     known = fits ? have : known;
   }
   if (known == have) return value_tensor(r, build_reshape(r->g, x, &t), loc);
+  const char *of = r->frame && is_library(r, loc) ? r->frame->function->def->name : "";
+  if (strcmp(of, "squeeze") == 0) {
+    report(r, loc, "`squeeze` leaves an axis of size 1 out, and this one of %s has another size",
+           type_text(r->arena, &x->type));
+    report_help(r, "an axis is made one number by `mean(x, axis = 1)`, `x[:, 0]`, or a layer");
+    return value_error();
+  }
   report(r, loc, "%s cannot become %s: they hold different numbers of elements",
          type_text(r->arena, &x->type), value_text(r->arena, &args[1]));
   report_value(r, &args[0]);

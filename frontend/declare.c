@@ -12,6 +12,11 @@ struct model_input *input_named(const struct resolver *r, const char *name) {
 /* The type with the batch in front of it, and where that may be what its first axis is meant for, in its place. */
 static void help_batch_first(struct resolver *r, const struct type *t) {
   struct type rows = {.dtype = t->dtype, .rank = 1, .dim = {-1}}, instead = *t;
+  if (scope_find(r, "B")) {
+    report_help(r, "`B` is here a parameter or a value: leave that out, and `B` is the batch, of which "
+                   "`--batch 32` says the size");
+    return;
+  }
   for (int i = 0; i < t->rank && rows.rank < MAX_RANK; i++) rows.dim[rows.rank++] = t->dim[i];
   if (t->rank == 0 || t->rank == MAX_RANK || type_is_symbolic(t)) rows.rank = 1;
   if (t->rank > 0) instead.dim[0] = -1;

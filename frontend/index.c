@@ -133,7 +133,12 @@ static bool bound(struct resolver *r, const struct expr *e, int64_t size, int64_
   if (!eval_int(r, e, "an index", out)) return false;
   if (*out < 0) *out += size;
   if (*out >= 0 && *out <= size) return true;
-  report(r, e->loc, "this index lies outside of 0..%lld", (long long)size);
+  const struct binding *axis = is_library(r, e->loc) ? map_get(&r->frame->scope->names, "axis") : NULL;
+  if (axis && axis->value.kind == VALUE_INT)
+    report(r, e->loc, "there is no axis %lld: the tensor has %lld", (long long)axis->value.i,
+           (long long)size);
+  else
+    report(r, e->loc, "this index lies outside of 0..%lld", (long long)size);
   return false;
 }
 

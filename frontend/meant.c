@@ -136,6 +136,12 @@ static const char *no_value(const struct puzzle *p, struct arena *a) {
                     : "there is no value at the end of the line before";
 }
 
+/* `name = ...` */
+static bool is_bound(const struct puzzle *p) {
+  const char *is = p->line + p->first + strspn(p->line + p->first, " \t");
+  return p->first && *is == '=' && is[1] != '=';
+}
+
 static const char *of_line(const struct puzzle *p, struct arena *a) {
   size_t n;
   const char *help = no_value(p, a);
@@ -153,6 +159,9 @@ static const char *of_line(const struct puzzle *p, struct arena *a) {
   if (!first && is_word(p->at, p->here, "is")) return "values are compared by `==` and `!=`";
   if (first && is_word(p->at, p->here, "with") && is_behind_train(p))
     return "it stands on the line of its `train`, which goes on inside of brackets: `train loss with [...]`";
+  if (!first && is_word(p->at, p->here, "with") && is_bound(p))
+    return arena_printf(a, "what is trained begins with `train`: `train %.*s = ... with adam(1e-3)`",
+                        (int)p->first, p->line);
   if (first && is_word(p->at, p->here, "with"))
     return "what runs elsewhere stands in `on \"/gpu:0\" { }`, and gradients end at `stop_gradient(x)`";
   if (!first && p->here && p->at[p->here] == '.' && last == '=' && p->here < 7)

@@ -92,10 +92,12 @@ static bool apply_set(struct resolver *r, const struct def *d, const char *set, 
   }
   report(r, loc, "model `%s` has no parameter `%s`", d->name, name);
   size_t count = (size_t)d->params.count;
-  if (elsewhere_name(name, names, count) || str_closest(name, names, count))
+  if (elsewhere_name(name, names, count) || str_closest(name, names, count)) {
     report_closest(r, name, names, count);
-  else
-    report_help(r, count ? "its parameters are %s" : "it has none%s", str_join(r->arena, names, count));
+  } else {
+    for (size_t k = 0; k < count; k++) names[k] = arena_printf(r->arena, "`%s`", names[k]);
+    report_help(r, count ? "it has %s" : "it has none%s", str_join(r->arena, names, count));
+  }
   report_note(r, d->loc, "the model is defined here");
   return false;
 }

@@ -471,9 +471,23 @@ static bool opens(struct loc loc) {
   return open > 0;
 }
 
+/* Whether what stands before ends a value. */
+static bool is_behind_value(struct loc loc) {
+  const char *text = loc.source->text, *at = text + loc.begin;
+  while (at > text && strchr(" \t\r\n", at[-1])) at--;
+  return at > text && strchr(NAME_LETTERS "0123456789)]\"", at[-1]);
+}
+
 /* Help where an open bracket holds what it cannot. */
-static void help_in_bracket(struct parser *p, char bracket, yysymbol_kind_t token, char found) {
+static void help_in_bracket(struct parser *p, char bracket, yysymbol_kind_t token, char found, struct loc loc) {
   if (help_with_call(p)) return;
+  bool value = token == YYSYMBOL_NAME || token == YYSYMBOL_INT || token == YYSYMBOL_FLOAT || token == YYSYMBOL_STRING;
+  size_t len = loc.end - loc.begin;
+  if (len == 2 && strncmp(loc.source->text + loc.begin, "is", len) == 0)
+    diag_help(p->diags, LOC_NONE, "values are compared by `==` and `!=`");
+  else if (value && is_behind_value(loc))
+    diag_help(p->diags, LOC_NONE, "a comma stands between two: write one before `%.*s`", len < 40 ? (int)len : 40,
+              loc.source->text + loc.begin);
   if (bracket == '[' && token == YYSYMBOL_FOR)
     diag_help(p->diags, LOC_NONE, "a list grows in a loop: `list = [...list, item]` in `for i in 0..n { }`");
   if (bracket == '(' && found == ':') diag_help(p->diags, LOC_NONE, "an argument is given by name as `name = value`");
@@ -495,6 +509,24 @@ static const char *statement_meant(struct parser *p, struct loc loc) {
   if (!n || line >= at || line + n + strspn(line + n, " \t") != at) return NULL;
   const char *word = arena_strndup(p->arena, line, n), *meant = str_closest(word, words, sizeof words / sizeof *words);
   return meant && strcmp(meant, word) != 0 ? meant : NULL;
+}
+
+/* `h = relu nn.dense(x, 3)`: a name before what is a call, or a member of something. */
+static bool help_applied(struct parser *p, struct loc loc) {
+  enum { MOST = 60 };
+  const char *text = loc.source->text, *at = text + loc.begin, *name = at, *end;
+  while (name > text && strchr(" \t", name[-1])) name--;
+  end = name;
+  while (name > text && strchr(NAME_LETTERS "0123456789.", name[-1])) name--;
+  const char *before = name;
+  while (before > text && strchr(" \t", before[-1])) before--;
+  bool value = before > text && strchr("=+-*/(,", before[-1]), called = strchr(".(", text[loc.end]) && text[loc.end];
+  if (name == end || end == at || !value || !called) return false;
+  int rest = (int)strcspn(at, "#;\n\r");
+  while (rest && strchr(" \t", at[rest - 1])) rest--;
+  diag_help(p->diags, LOC_NONE, "what a function is called with stands in brackets: `%.*s(%.*s)`", (int)(end - name), name,
+            rest < MOST ? rest : 1, rest < MOST ? at : "x");
+  return true;
 }
 
 static bool is_definition(yysymbol_kind_t word) {
@@ -526,7 +558,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     diag_error(p->diags, loc, "%s before `%c`", s.data, close);
     diag_note(p->diags, p->open[p->depth], "for this `%c`", p->bracket[p->depth]);
     p->inside = is_left_open(p, loc);
-    help_in_bracket(p, p->bracket[p->depth], found, loc.source->text[loc.begin]);
+    help_in_bracket(p, p->bracket[p->depth], found, loc.source->text[loc.begin], loc);
   } else {
     for (int i = 0; i < n; i++)
       str_printf(&s, "%s %s", i == 0 ? ", expected" : i == n - 1 ? " or" : ",", yysymbol_name(expected[i]));
@@ -541,7 +573,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
                                         "predict", "data", "strategy"};
     const char *word = ast_text(p, loc, (struct slice){loc.source->text + loc.begin, loc.end - loc.begin});
     const char *meant = statement_meant(p, loc);
-    if (!meant) meant = str_closest(word, words, sizeof words / sizeof *words);
+    bool applied = !meant && help_applied(p, loc);
+    if (!meant && !applied) meant = str_closest(word, words, sizeof words / sizeof *words);
     if (meant) diag_help(p->diags, LOC_NONE, "did you mean `%s`?", meant);
   }
   size_t behind = loc.end + strspn(loc.source->text + loc.end, " \t"), letters = strspn(loc.source->text + behind, NAME_LETTERS);

@@ -129,6 +129,12 @@ static bool match_shape(struct resolver *r, const struct param *p, const struct 
     mismatch(r, p, v,
              arena_printf(r->arena, "it needs %s%d %s", rest ? "at least " : "", fixed,
                           fixed == 1 ? "axis" : "axes"));
+    if (!rest && t->rank == fixed - 1 && t->rank > 1) {
+      struct type wider = *t;
+      wider.dim[wider.rank++] = 1;
+      report_help(r, "`expand(%s, %d)` is %s", v->name && v->decl.source ? v->name : "x", t->rank,
+                  type_text(r->arena, &wider));
+    }
     return false;
   }
   for (const struct arg *a = e->items.first; a; a = a->next) {

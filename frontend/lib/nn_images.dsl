@@ -15,7 +15,7 @@ function random_places(N, count : int) {
 }
 
 # For random_crop: by how much less high and wide a part is.
-function room_of(down : nonnegative,  # a part is no larger than the image and its padding
+function room_of(down : nonnegative,  # images are [B, height, width, channels], parts no larger
                  right : nonnegative) {
   return [down, right]
 }

@@ -376,7 +376,7 @@ done <<'ROWS'
 2|eval people.dsl people.safetensors|help: write --checkpoint people.safetensors
 2|eval people.dsl --checkpoint --rows 0:1|--checkpoint needs a value, and '--rows' is an option: FILE
 1|train people.dsl --set lr=0.1|help: did you mean `learning_rate`?
-1|train people.dsl --set depth=3|help: its parameters are learning_rate
+1|train people.dsl --set depth=3|help: it has `learning_rate`
 2|train people.dsl --set learning_rate 3|in one word, not by 'learning_rate'
 2|train people.dsl --depth 3|help: a parameter of the model is set by --set depth=VALUE
 2|train people.dsl --max_iters 3|help: write --steps N

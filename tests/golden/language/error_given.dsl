@@ -19,10 +19,10 @@ model given() {
   opt = sgd(0.1)
   train c_loss = mean(table) with opt
 }
-# CHECK: :10:7: error: mul needs shapes that broadcast, not f32[B,28] and f32[B]
-# CHECK: note: in the standard library here
+# CHECK: :10:29: error: `softmax_cross_entropy` takes logits [..., classes] and the numbers of classes [...], not f32[B,28,10] and u8[B]
 # CHECK: :9:3: note: `z` is f32[B,28,10]
 # CHECK: :6:9: note: `label` is u8[B]
+# CHECK: help: a label is that of one vector of logits: `mean(x, axis = 1)` before the last layer
 # CHECK-NOT: help:
 # CHECK: :11:7: error: a variable cannot depend on the batch: f32[B,3]
 # CHECK: :7:9: note: `row` is f32[B]

@@ -9,10 +9,9 @@ model shapes() {
   input known : bool[B]
   input label : u8[B]
   logits = nn.dense(image, 10)
-  # CHECK: [[#@LINE+4]]:7: error: mul needs shapes that broadcast, not f32[B,8,8] and f32[B]
-  # CHECK: note: in the standard library here
+  # CHECK: [[#@LINE+3]]:29: error: `softmax_cross_entropy` takes logits [..., classes] and the numbers of classes [...], not f32[B,8,8,10] and u8[B]
   # CHECK: note: `logits` is f32[B,8,8,10]
-  # CHECK: help: one has a number of each row, one has several: `flatten(x)` before the last layer makes [B, n] of images
+  # CHECK: help: a label is that of one vector of logits: `flatten(x)` before the last layer makes [B, n] of images
   l = softmax_cross_entropy(logits, label)
   # CHECK: [[#@LINE+3]]:29: error: `logits` of `softmax_cross_entropy` are f32 or f64, not u8[B]
   # CHECK: note: `label` is u8[B]
@@ -44,7 +43,7 @@ model shapes() {
   # CHECK: error: `size` needs 2 numbers, one for each axis, not 3
   v = nn.conv2d(image, 4, [3, 3, 1])
   # CHECK: error: `down` of `room_of` must be nonnegative, not the number -4: it is at least 0
-  # CHECK: a part is no larger than the image and its padding
+  # CHECK: images are [B, height, width, channels], parts no larger
   w = nn.random_crop(image, 12, 12)
   # CHECK: error: random numbers are f32 or f64, not u8[B,1,1,1]
   # CHECK: help: what they are joined with is converted before: `cast(x, f32)`
