@@ -3,7 +3,7 @@
  * called x.grad. A variable that the loss does not depend on has no gradient: what would need it is dropped.
  *
  * With losses scaled per tower a tower's loss is that of its own rows: it and its gradients are joined over the towers,
- * as their mean, or as their sum if the loss is a sum.
+ * as their mean, or as their sum if the rows come to the loss by additions alone; what is that in part has no rule.
  *
  * Requires: stage source. Guarantees: no gradient and no stop_gradient node is left. */
 #include "ir/graph/differentiate.h"
@@ -13,21 +13,47 @@
 #include "passes/rebuild.h"
 #include "passes/strategy/strategy.h"
 
-/* By node: whether the rows come to it by additions alone. */
-static uint8_t *find_sums(struct arena *a, const struct graph *g) {
-  uint8_t *sums = arena_new_array(a, g->count + 1, uint8_t);
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    if (type_is_symbolic(&n->type) || n->op == OP_batch_size) continue;
-    bool adds = node_spread(n, NULL) == SPREAD_SUM;
-    bool linear =
-        n->op == OP_add || n->op == OP_sub || n->op == OP_neg || n->op == OP_mul || n->op == OP_reshape;
-    for (int k = 0; k < n->ninputs; k++) {
-      const struct node *x = n->inputs[k];
-      sums[i] |= (adds && type_is_symbolic(&x->type)) || (linear && sums[x->id]);
-    }
+/* What a value is of a tower's rows, or of how many there are. Each is what a value may be that is made of those before
+ * it: a sum of rows and what is no sum of them have none of both. */
+enum of_rows { NOT_OF_ROWS, SUM_OF_ROWS, OF_ROWS, SUM_AND_OTHERS };
+
+/* Sums, and what is the same for all towers, added up. */
+static enum of_rows of_terms(const struct node *n, const uint8_t *of) {
+  bool sums = false, others = false;
+  for (int k = 0; k < n->ninputs; k++) {
+    uint8_t x = of[n->inputs[k]->id];
+    sums |= x == SUM_OF_ROWS || x == SUM_AND_OTHERS;
+    others |= x == OF_ROWS || x == SUM_AND_OTHERS;
   }
-  return sums;
+  return sums && others ? SUM_AND_OTHERS : sums ? SUM_OF_ROWS : others ? OF_ROWS : NOT_OF_ROWS;
+}
+
+/* Of two factors, of which a sum may be one. */
+static enum of_rows of_factors(const struct node *n, const uint8_t *of) {
+  enum of_rows a = of[n->inputs[0]->id], b = of[n->inputs[1]->id];
+  if (b == NOT_OF_ROWS) return a;
+  return a == NOT_OF_ROWS && n->op != OP_div ? b : OF_ROWS;
+}
+
+static enum of_rows of_node(const struct node *n, const uint8_t *of) {
+  bool any = n->op == OP_batch_size, rows = false;
+  for (int k = 0; k < n->ninputs; k++) {
+    any |= of[n->inputs[k]->id] != NOT_OF_ROWS;
+    rows |= type_is_symbolic(&n->inputs[k]->type);
+  }
+  if (type_is_symbolic(&n->type)) return OF_ROWS;
+  if (rows) return node_spread(n, NULL) == SPREAD_SUM ? SUM_OF_ROWS : OF_ROWS;
+  if (!any) return NOT_OF_ROWS;
+  if (n->op == OP_mul || n->op == OP_div || (node_adds_up(n) && n->ninputs == 2)) return of_factors(n, of);
+  bool linear = node_adds_up(n) || n->op == OP_add || n->op == OP_sub || n->op == OP_neg ||
+                op_of(n)->kind == KIND_MOVEMENT || n->op == OP_cast;
+  return linear ? of_terms(n, of) : OF_ROWS;
+}
+
+static uint8_t *find_of_rows(struct arena *a, const struct graph *g) {
+  uint8_t *of = arena_new_array(a, g->count + 1, uint8_t);
+  for (uint32_t i = 0; i < g->count; i++) of[i] = (uint8_t)of_node(g->nodes[i], of);
+  return of;
 }
 
 /* What towers have of a loss, or of its gradient by x. */
@@ -67,7 +93,7 @@ struct expansion {
   struct node **map;   /* by node of g */
   struct node **found; /* by gradient node of g: the gradient */
   struct wanted wanted;
-  const uint8_t *sums;
+  const uint8_t *of_rows; /* by node of g */
   struct differentiation differentiation;
 };
 
@@ -106,13 +132,27 @@ static bool expand_node(struct pass_ctx *ctx, struct expansion *e, uint32_t i, u
       done[of->id] = 1;
       expand_loss(ctx->scratch, e, of);
     }
-    e->map[i] = of_towers(e->out, e->sums[of->id], e->found[i], x);
+    e->map[i] = of_towers(e->out, e->of_rows[of->id] == SUM_OF_ROWS, e->found[i], x);
     return true;
   }
   struct node **in = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct node *);
   bool whole = true;
   for (int k = 0; k < n->ninputs; k++) whole &= (in[k] = e->map[n->inputs[k]->id]) != NULL;
   return !whole || (e->map[i] = build_like(e->out, n, in, NULL)) != NULL;
+}
+
+/* False after an error: a loss is joined over the towers neither as a sum nor as a mean. */
+static bool losses_are_joined(struct pass_ctx *ctx, const struct graph *g, const uint8_t *of_rows) {
+  for (uint32_t i = 0; i < g->count && scales_per_tower(&g->config); i++) {
+    const struct node *n = g->nodes[i];
+    if (n->op != OP_gradient || of_rows[n->inputs[0]->id] != SUM_AND_OTHERS) continue;
+    diag_error(ctx->diags, n->inputs[0]->loc,
+               "this loss is a sum over the rows in part: with losses scaled per tower it has no one scale");
+    diag_help(ctx->diags, n->inputs[0]->loc,
+              "write all of it by sum, or by mean, or leave --loss-scaling per_tower out");
+    return false;
+  }
+  return true;
 }
 
 /* The nodes of g in a new graph, gradients expanded. */
@@ -124,8 +164,9 @@ static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
                         .map = map,
                         .found = arena_new_array(ctx->scratch, g->count + 1, struct node *),
                         .wanted = list_wanted(ctx->scratch, g),
-                        .sums = find_sums(ctx->scratch, g),
+                        .of_rows = find_of_rows(ctx->scratch, g),
                         .differentiation = {.arena = ctx->scratch, .suffix = "grad", .backward = true}};
+  if (!losses_are_joined(ctx, g, e.of_rows)) return NULL;
   /* The forward graph first, so that a walk sees all of it; gradients and what reads them after. */
   const uint8_t *reads_gradient = find_readers(ctx->scratch, g);
   uint8_t *done = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
@@ -135,7 +176,7 @@ static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
   for (int i = 0; i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
     struct node *n = map[o->node->id];
-    if (n && o->role == OUTPUT_LOSS) n = of_towers(out, e.sums[o->node->id], n, NULL);
+    if (n && o->role == OUTPUT_LOSS) n = of_towers(out, e.of_rows[o->node->id] == SUM_OF_ROWS, n, NULL);
     if (n)
       graph_add_output(out, o->role, o->name, n, o->count);
     else if (o->role != OUTPUT_UPDATE) {

@@ -266,6 +266,8 @@ bool node_varies(const struct node *n) {
 
 bool node_is_counted(const struct node *n) { return rules[n->op] == &rule_counted; }
 
+bool node_adds_up(const struct node *n) { return rules[n->op] == &rule_sum; }
+
 const char *spread_joined_by(enum spread s) {
   static const char *const names[] = {[SPREAD_SUM] = "sum", [SPREAD_MAX] = "max", [SPREAD_MIN] = "min"};
   return s >= SPREAD_SUM && s <= SPREAD_MIN ? names[s] : NULL;

@@ -26,6 +26,8 @@ enum spread {
 
 /* What n's rule says. For SPREAD_NOT *why is the reason; `why` may be NULL. */
 enum spread node_spread(const struct node *n, const char **why);
+/* Whether it is a sum of what it reads, or of products of two that it reads. */
+bool node_adds_up(const struct node *n);
 /* "sum", "max", "min" of a share, else NULL. */
 const char *spread_joined_by(enum spread s);
 

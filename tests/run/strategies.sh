@@ -97,6 +97,31 @@ runs 'an evaluation of 1000 rows' eval '--rows : --checkpoint w.dgc' 0
 runs 'a prediction of 960 rows' predict '--rows 0:960 --output y=y.csv --checkpoint w.dgc' 1
 runs 'a prediction of 1000 rows' predict '--rows : --output y=z.csv --checkpoint w.dgc' 0
 runs 'a training that goes on, on other rows' train '--rows : --checkpoint w.dgc --epochs 2 --resume' 0
+# Losses scaled per tower are joined as sums where the rows come to them by additions alone, and what is that in part is refused.
+while IFS='|' read -r joined loss; do
+  printf 'model m {\n  input x : f32[B, 3]\n  input y : f32[B, 2]\n  var w : f32[3, 2] = ones()\n  train %s with sgd(0.1)\n}\n' "$loss" >loss.dsl
+  code=0
+  "$dgc" compile loss.dsl --entry train --strategy replicate --loss-scaling per_tower --devices cpu:0-1 --batch 4 --emit placed >out 2>err || code=$?
+  case $joined in
+  refused) grep -q 'this loss is a sum over the rows in part' err && [ $code = 1 ] ;;
+  mean) grep -q 'gradient_aggregating/w.mean' out ;;
+  sum) [ $code = 0 ] && ! grep -q 'gradient_aggregating/w.mean' out ;;
+  esac && pass || fail "$loss is not joined as $joined: $(cat err)"
+done <<'LOSSES'
+sum|sum(square(x @ w))
+sum|sum(square(x @ w)) / 2
+sum|0.5 * sum(square(x @ w)) + 0.1 * sum(square(w))
+sum|sum((transpose(x, [1, 0]) @ y) * w)
+sum|sum(sum(x @ w, axis = 0) * w[0])
+sum|sum((transpose(x, [1, 0]) @ (x @ w)) @ transpose(w, [1, 0]))
+mean|mean(square(x @ w))
+mean|mean(mean(square(x @ w), axis = 1)) + 0.1 * sum(square(w))
+mean|sum(square(x @ w)) * (1.0 / cast(shape(x)[0], f32))
+mean|weighted_mean(sum(square(x @ w), axis = 1), y[:, 0])
+mean|sqrt(sum(square(x @ w)))
+mean|sum(square(x @ w)) * sum(y)
+refused|sum(square(x @ w)) + mean(x @ w)
+LOSSES
 expect 1 'auto without data' "$dgc" train rows.dsl --data x=none.csv --batch 96 --devices cpu:0-2 --strategy auto
 grep -q '^strategies of' err && fail 'a strategy was chosen without the data' || pass
 finish
