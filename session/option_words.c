@@ -37,6 +37,7 @@ static const struct {
     {"dtype", NULL, "types in the model, as `input x : f32[B, 8]`"},
     {"optimizer optim", NULL, "the optimizer in the model: `train loss with adam(1e-3)`"},
     {"test-data", "eval-data", "--eval-data NAME=FILE"},
+    {"test-rows val-rows validation-rows", "eval-rows", "--eval-rows 8000:10000"},
     {"restore", "resume", "--resume=FILE to go on, --init-from FILE to begin with its variables"},
     {"load-weights", "init-from", "--init-from FILE, or to go on --resume=FILE"},
     {"load-weights load pretrained weights restore", "checkpoint", "--checkpoint FILE"},

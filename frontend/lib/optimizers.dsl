@@ -9,7 +9,8 @@
 optimizer sgd(rate = 0.01) { variable <- variable - cast(rate, dtype(variable)) * gradient }
 
 # v = mu * v + gradient; variable - rate * v, with `nesterov` variable - rate * (gradient + mu * v) (Polyak 1964; Nesterov
-# 1983, as Sutskever et al. 2013 write it). With storage = bf16 or f16 v is kept in 16 bits.
+# 1983, as Sutskever et al. 2013 write it). A rate that changes is that of the step, as torch's; Keras' velocity has the rates of the
+# steps before in it, which is `[scale(cast(rate, f32)), momentum(1.0)]`, with the schedule as rate. With storage = bf16 or f16 v is kept in 16 bits.
 #   input x : f32[B, 3]
 #   input y : f32[B]
 #   var w : f32[3] = zeros()

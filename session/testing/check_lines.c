@@ -215,9 +215,47 @@ static int find(struct checker *c, const struct directive *k, struct text_range 
   return 0;
 }
 
-static bool not_found(struct checker *c, const struct directive *k, size_t from) {
+/* The line of `r` that has most of what is looked for, where it is no other text: false, there is none. */
+static bool nearest(const struct checker *c, const struct directive *k, struct text_range r,
+                    struct text_range *out) {
+  enum { MOST = 64, LEAST = 4, TRIES = 20000 };
+  char want[MOST + 1] = "", have[MOST + 1];
+  size_t len = 0;
+  for (int i = 0; k->kind != EMPTY && k->kind != END && i < k->pattern.nparts; i++) {
+    const struct pattern_part *part = &k->pattern.parts[i];
+    const char *text = part->kind == PART_USES ? map_get(&c->variables, part->text) : part->text;
+    if (part->kind != PART_TEXT && part->kind != PART_USES) continue;
+    for (; text && *text && len < MOST; text++) want[len++] = *text;
+  }
+  want[len] = '\0';
+  int best = (int)len / 2 + 1, tries = 0;
+  const char *text = c->text->text;
+  for (size_t at = r.begin, end; len >= LEAST && at < r.end && tries < TRIES; at = end + 1) {
+    for (end = at; end < r.end && text[end] != '\n';) end++;
+    for (size_t from = at; from < end && tries < TRIES; from++) {
+      if (from > at && text[from] != *want) continue;
+      tries++;
+      size_t n = end - from < len ? end - from : len;
+      memcpy(have, text + from, n), have[n] = '\0';
+      int distance = str_distance(want, have);
+      if (distance >= best) continue;
+      best = distance;
+      *out = (struct text_range){at, end};
+    }
+  }
+  return best <= (int)len / 2;
+}
+
+static bool not_found(struct checker *c, const struct directive *k, struct text_range r) {
+  struct text_range near = r;
+  size_t from = r.begin;
+
   diag_error(c->diags, k->kind == EMPTY ? k->loc : k->pattern.loc, "%s is not found", k->name);
-  diag_note(c->diags, in_text(c, from, from), "looked for from here on");
+  bool found = nearest(c, k, r, &near);
+  if (!found || near.begin > from) diag_note(c->diags, in_text(c, from, from), "looked for from here on");
+  if (found)
+    diag_note(c->diags, in_text(c, near.begin, near.end),
+              near.begin > from ? "this line is nearest" : "looked for from here on; this line is nearest");
   const char *values = pattern_shown(c->scratch, &k->pattern, &c->variables);
   if (*values) diag_note(c->diags, LOC_NONE, "where %s", values);
   return false;
@@ -244,7 +282,7 @@ static bool find_dag(struct checker *c, const struct directive *k, struct text_r
     struct match m;
     int found = find(c, k, left, &m);
     if (found < 0) return false;
-    if (!found) return not_found(c, k, left.begin);
+    if (!found) return not_found(c, k, left);
     while (i < *n && m.at >= taken[i].at + taken[i].len) i++;
     if (i == *n || taken[i].at >= m.at + m.len) {
       memmove(&taken[i + 1], &taken[i], (size_t)(*n - i) * sizeof *taken);
@@ -304,7 +342,7 @@ static bool find_all(struct checker *c, const struct directive *k, struct text_r
     struct match m;
     int found = find(c, k, (struct text_range){end, r.end}, &m);
     if (found < 0) return false;
-    if (!found) return not_found(c, k, end);
+    if (!found) return not_found(c, k, (struct text_range){end, r.end});
     if (!i) first = m.at;
     end = m.at + m.len;
   }

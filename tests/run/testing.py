@@ -52,7 +52,10 @@ def ends(name, text, end, *shown, words=()):
 
 ends("run.dsl", MODEL + "# RUN: dgc compile --emit graph %s | FileCheck %s\n# CHECK: w = variable\n# CHECK-NOT: dense\n", "passed")
 ends("wrong.dsl", MODEL + "# RUN: dgc compile --emit graph %s | FileCheck %s\n# CHECK: w = variables\n", "failed",
-     "wrong.dsl:8:10: error: CHECK is not found", "wrong.dsl:7:8: note: the text is of this line", "graph m.train")
+     "wrong.dsl:8:10: error: CHECK is not found", "wrong.dsl:7:8: note: the text is of this line", "graph m.train",
+     "note: looked for from here on\n", "note: this line is nearest\n", "w = variable {trainable")
+found = ends("far.dsl", MODEL + "# RUN: dgc compile --emit graph %s | FileCheck %s\n# CHECK: quite another thing\n", "failed", "note: looked for from here on\n")
+check("nearest" not in found, "a line that has nothing of it is nearest", found)
 ends("code.dsl", MODEL + "# RUN: dgc check --batch 0 %s\n", "failed", "code.dsl:7:8: error: dgc check --batch 0 code.dsl: exit code 2",
      "expected an integer")
 ends("not.dsl", MODEL + "# RUN: not dgc check --batch 0 %s 2>&1 | FileCheck %s\n# CHECK: expected an integer\n", "passed")
