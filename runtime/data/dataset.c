@@ -441,25 +441,6 @@ bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int6
   return true;
 }
 
-static int64_t whole_at(enum dtype d, const uint8_t *at) {
-  float f32;
-  double f64;
-  int32_t i32;
-  int64_t i64;
-  switch (d) {
-  case DT_U8:
-  case DT_BOOL: return *at;
-  case DT_I32: return memcpy(&i32, at, sizeof i32), i32;
-  case DT_I64: return memcpy(&i64, at, sizeof i64), i64;
-  case DT_F32: return memcpy(&f32, at, sizeof f32), (int64_t)f32;
-  case DT_F64: return memcpy(&f64, at, sizeof f64), (int64_t)f64;
-  case DT_BF16:
-  case DT_F16:
-  case DT_COUNT: break;
-  }
-  return 0;
-}
-
 bool dataset_classes(const struct dataset *ds, const char *name, bool *has) {
   const struct column *c = dataset_find(ds, name);
   if (!c || c->low > c->high || type_count(&c->row) != 1) return false;
@@ -467,8 +448,9 @@ bool dataset_classes(const struct dataset *ds, const char *name, bool *has) {
     const struct column_piece *p = &c->pieces[k];
     if (!p->data || p->starts || p->moves || dtype_is_narrow((enum dtype)p->row.dtype)) return false;
     for (int64_t i = 0; i < p->rows; i++) {
-      int64_t value = whole_at((enum dtype)p->row.dtype, p->data + i * p->stride);
-      if (value >= c->low && value <= c->high) has[value - c->low] = true;
+      double value = number_at((enum dtype)p->row.dtype, p->data + i * p->stride);
+      if (value != floor(value)) return false; /* a share, or NaN */
+      if (value >= (double)c->low && value <= (double)c->high) has[(int64_t)value - c->low] = true;
     }
   }
   return true;

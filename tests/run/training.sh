@@ -240,6 +240,15 @@ expect 0 'classes in their order' "$dgc" train sorted.dsl --data x=sorted.csv:x 
 shows err 'warning: rows with kind 2 are evaluated on, and none is trained on'
 expect 0 'mixed classes' "$dgc" train sorted.dsl --data x=mixed.csv:x --data kind=mixed.csv:kind --rows 0:8 --eval-rows 8:12 --steps 1 --quiet
 empty err
+# Of labels that are 0 or 1, too; shares are no classes.
+sed 's/i32\[B\]/f32[B]/; s/expand(x), 3/expand(x), 1/; /metric/d
+  s/softmax_cross_entropy(h, kind)/sigmoid_cross_entropy(h[:, 0], kind)/' sorted.dsl >shares.dsl
+{ echo x,kind; for i in 0 0 0 1; do echo "$i,$i"; done; } >sorted.csv
+{ echo x,kind; for i in 0 0.5 0.25 1; do echo "$i,$i"; done; } >mixed.csv
+expect 0 'labels of two kinds' "$dgc" train shares.dsl --data x=sorted.csv:x --data kind=sorted.csv:kind --rows 0:3 --eval-rows 3:4 --steps 1 --quiet
+shows err 'warning: rows with kind 1 are evaluated on, and none is trained on'
+expect 0 'shares' "$dgc" train shares.dsl --data x=mixed.csv:x --data kind=mixed.csv:kind --rows 0:3 --eval-rows 3:4 --steps 1 --quiet
+empty err
 expect 2 'other data, and evaluation as it goes' "$dgc" train tested.dsl --data other.csv --eval-every 1e
 shows err "is not evaluated on"
 shows err 'give --eval-data NAME=FILE, or cut the data: --rows 0:A --eval-rows A:B'
