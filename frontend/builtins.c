@@ -169,19 +169,33 @@ void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t 
     input->high = high, input->limited = loc, input->asked = users_line(r, loc);
 }
 
-/* expect_range(x, low, high): x itself. Where x is an input, its data is checked before it is used. */
-static struct value run_expect_range(struct resolver *r, struct value *args, struct loc loc,
-                                     const struct role *role) {
-  (void)role;
-  bool number = args[0].kind == VALUE_INT || args[0].kind == VALUE_FLOAT;
+/* x itself. Where it is an input, its data is checked before it is used. */
+static struct value expect(struct resolver *r, struct value *args, bool ends, struct loc loc) {
+  bool number = args[0].kind == VALUE_INT || args[0].kind == VALUE_FLOAT, part;
   struct node *x = number ? NULL : tensor_node(r, &args[0], "`x`");
   if (!x && !number) return value_error();
   if (args[1].kind != VALUE_INT || args[2].kind != VALUE_INT || args[1].i > args[2].i) {
-    report(r, loc, "a range has two integers, the lower one first");
+    report(r, loc, "%s two integers, the lower one first", ends ? "a choice has" : "a range has");
     return value_error();
   }
   if (x) limit_input(r, x, args[1].i, args[2].i, loc);
+  struct model_input *input = x && ends ? input_behind(r, x, &part) : NULL;
+  if (input && !part) input->ends = true;
   return args[0];
+}
+
+/* expect_range(x, low, high) */
+static struct value run_expect_range(struct resolver *r, struct value *args, struct loc loc,
+                                     const struct role *role) {
+  (void)role;
+  return expect(r, args, false, loc);
+}
+
+/* expect_either(x, low, high): one of the two. */
+static struct value run_expect_either(struct resolver *r, struct value *args, struct loc loc,
+                                      const struct role *role) {
+  (void)role;
+  return expect(r, args, true, loc);
 }
 
 static bool text_matches(const char *text, const char *pattern) {
@@ -296,6 +310,7 @@ const struct builtin builtins_values[] = {
     {"dtype", {"x"}, 1, run_dtype},
     {"type", {"x"}, 1, run_type},
     {"size", {"x"}, 1, run_size},
+    {"expect_either", {"x", "low", "high"}, 3, run_expect_either},
     {"expect_range", {"x", "low", "high"}, 3, run_expect_range},
     {"matches", {"text", "pattern"}, 2, run_matches},
     {"global_norm", {"list"}, 1, run_global_norm},

@@ -29,6 +29,7 @@ struct model_input {
   /* What the model can use, when low <= high: class numbers, rows of a table. `limited`: where it says so, maybe
    * in the library; `asked`: where the user's text leads there. Of floats NaN is none of them, and fits. */
   int64_t low, high;
+  bool ends; /* low and high alone, and nothing between */
   struct loc limited, asked;
   /* The widest of such ranges that holds for a part of it: one column of many. Nothing is checked by it. */
   int64_t part_low, part_high;

@@ -175,10 +175,12 @@ static enum dgc_status check_range(struct dgc_session *s, const char *name, int6
     const struct model_input *in = &s->model->inputs[i];
     if (in->low > in->high || strcmp(in->name, name) != 0) continue;
     struct type row = type_row(&in->type);
-    int64_t wrong = numbers_outside((enum dtype)row.dtype, data, rows * type_count(&row), in->low, in->high);
+    int64_t wrong =
+        numbers_outside((enum dtype)row.dtype, data, rows * type_count(&row), in->low, in->high, in->ends);
     if (wrong < 0) continue;
-    return session_fail(s, DGC_INPUT, "row %lld of input '%s': its values must be from %lld to %lld",
-                        (long long)(wrong / type_count(&row)), name, (long long)in->low, (long long)in->high);
+    return session_fail(s, DGC_INPUT, "row %lld of input '%s': its values must be %s%lld %s %lld",
+                        (long long)(wrong / type_count(&row)), name, in->ends ? "" : "from ",
+                        (long long)in->low, in->ends ? "or" : "to", (long long)in->high);
   }
   return DGC_OK;
 }

@@ -326,7 +326,7 @@ static enum dgc_status open_data(struct dgc_session *s, enum data_use use, bool 
     bool fits = dataset_expect(ds, input->name, &row, &s->diags);
     if (fits && input->low <= input->high) {
       double wrong;
-      fits = dataset_check_range(ds, input->name, input->low, input->high, &wrong, &s->diags);
+      fits = dataset_check_range(ds, input->name, input->low, input->high, input->ends, &wrong, &s->diags);
       if (!fits) session_say_limited(s, ds, input, wrong);
     }
     if (fits) continue;

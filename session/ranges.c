@@ -64,6 +64,9 @@ void session_say_limited(struct dgc_session *s, const struct dataset *ds, const 
   diag_note(&s->diags, input->asked, "the model can use no other values");
   if (is_limited_by(input, "expect_range(label, 0, 1)") || is_limited_by(input, "expect_range(same, 0, 1)"))
     help_binary(s, words, input->name, wrong);
+  else if (is_limited_by(input, "expect_either(label, -1, 1)"))
+    diag_help(&s->diags, LOC_NONE, "labels are -1 and 1 here: of 0 and 1 that is `2 * %s - 1`%s", input->name,
+              words ? ", of two words `2 * y - 3`" : "");
   else if (words && wrong)
     diag_help(
         &s->diags, LOC_NONE,

@@ -68,11 +68,12 @@ function sigmoid_focal_loss(logits, label, gamma = 2.0, alpha = none) {
   return loss * (label * alpha + (1 - label) * (1 - alpha))
 }
 
-# max(0, 1 - label * score), by element: label is -1 or 1 (Cortes, Vapnik 1995).
+# max(0, 1 - label * score), by element: label is -1 or 1; anything else is an error in the data of an input, and of 0 and 1 it is
+# `2 * label - 1` (Cortes, Vapnik 1995).
 #   input x : f32[B]
 #   input label : f32[B]
 #   metric loss = mean(hinge(x, label))
-function hinge(score, label) { return relu(1 - label * score) }
+function hinge(score, label) { return relu(1 - expect_either(label, -1, 1) * score) }
 
 # hinge^2.
 #   input x : f32[B]

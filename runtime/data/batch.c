@@ -27,14 +27,15 @@ bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct l
 static bool check_again(const struct column *c, const uint8_t *rows, int64_t count,
                         struct loader_failure *f) {
   int64_t numbers = count * type_count(&c->row);
-  if (c->low > c->high || numbers_outside((enum dtype)c->row.dtype, rows, numbers, c->low, c->high) < 0)
+  if (c->low > c->high ||
+      numbers_outside((enum dtype)c->row.dtype, rows, numbers, c->low, c->high, c->ends) < 0)
     return true;
   f->loc = c->loc;
   f->system = false;
-  snprintf(f->message, sizeof f->message, "%.200s %s: input '%.60s' must be from %lld to %lld", c->path,
+  snprintf(f->message, sizeof f->message, "%.200s %s: input '%.60s' must be %s%lld %s %lld", c->path,
            c->pieces[0].source || c->pieces[0].images ? "gives other numbers"
                                                       : "has changed while it was read",
-           c->name, (long long)c->low, (long long)c->high);
+           c->name, c->ends ? "" : "from ", (long long)c->low, c->ends ? "or" : "to", (long long)c->high);
   return false;
 }
 

@@ -96,6 +96,7 @@ struct column {
   struct loc loc;
   struct type row;   /* as delivered; see dataset_expect */
   int64_t low, high; /* of its numbers, when low <= high; see dataset_check_range */
+  bool ends;
   int64_t rows;
   struct column_piece *pieces; /* none of them is empty */
   int npieces;
@@ -129,9 +130,9 @@ const struct column *dataset_find(const struct dataset *ds, const char *name);
  * checked when they are read. A fraction does not become an integer: that is an error. */
 bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d);
 /* Reads a column once: false, with an error in `d` that names the file, the row and the value, when one of its numbers
- * is not from low to high: *wrong. NaN may be among them. */
-bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, double *wrong,
-                         struct diags *d);
+ * is not from low to high, or with `ends` neither: *wrong. NaN may be among them. */
+bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, bool ends,
+                         double *wrong, struct diags *d);
 
 /* Which numbers a column with one in each row has: has[0] is for the lowest that dataset_check_range has allowed, and
  * set where there is such a row. False: it is another kind of column, or not in memory. */
@@ -147,8 +148,8 @@ bool dataset_sample(const struct dataset *ds, uint64_t *sum, bool *all, struct d
  * NaN, in which row, and how the model reads another number there. */
 void dataset_help_odd(const struct dataset *ds, bool nan, struct diags *d);
 
-/* Where the first of n numbers is that is less than low or greater than high; -1: nowhere. */
-int64_t numbers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high);
+/* Where the first of n numbers is that is less than low or greater than high, or with `ends` between; -1: nowhere. */
+int64_t numbers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high, bool ends);
 
 /* --- batches --- */
 

@@ -309,17 +309,17 @@ static double number_at(enum dtype d, const uint8_t *p) {
   return memcpy(&half, p, sizeof half), half_to_float(d, half);
 }
 
-int64_t numbers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high) {
+int64_t numbers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high, bool ends) {
   const uint8_t *at = data;
   int size = dtype_size(d);
   double least = (double)low, most = (double)high;
   for (int64_t i = 0; i < n && dtype_is_float(d); i++, at += size) {
     double v = number_at(d, at);
-    if (v < least || v > most) return i;
+    if (v < least || v > most || (ends && v > least && v < most)) return i;
   }
   for (int64_t i = 0; i < n && !dtype_is_float(d); i++, at += size) {
     int64_t v = integer_at(d, at);
-    if (v < low || v > high) return i;
+    if (v < low || v > high || (ends && v > low && v < high)) return i;
   }
   return -1;
 }
@@ -340,8 +340,9 @@ static bool outside(struct diags *d, const struct column *c, const struct column
   const char *word = !v        ? ""
                      : !*wrong ? ", no word or an unknown one"
                                : arena_printf(d->arena, ", the word '%.100s'", v->words[(int64_t)*wrong - 1]);
-  diag_error(d, c->loc, "row %lld of %s is %s%s, and input '%s' must be from %lld to %lld", (long long)row,
-             p->path, text.data, word, c->name, (long long)c->low, (long long)c->high);
+  diag_error(d, c->loc, "row %lld of %s is %s%s, and input '%s' must be %s%lld %s %lld", (long long)row,
+             p->path, text.data, word, c->name, c->ends ? "" : "from ", (long long)c->low,
+             c->ends ? "or" : "to", (long long)c->high);
   return false;
 }
 
@@ -353,9 +354,10 @@ static bool check_rows(const struct column *c, const struct column_piece *p, dou
     const uint8_t *values = p->data + row * p->stride + first * dtype_size(stored);
     bool zeros = p->starts && p->starts[row + 1] - first < count;
     if (p->starts) count = p->starts[row + 1] - first;
-    int64_t i = numbers_outside(stored, values, count, c->low, c->high);
+    int64_t i = numbers_outside(stored, values, count, c->low, c->high, c->ends);
     if (i >= 0) return outside(d, c, p, row, values + i * dtype_size(stored), wrong);
-    if (zeros && (c->low > 0 || c->high < 0)) return outside(d, c, p, row, NULL, wrong);
+    if (zeros && (c->low > 0 || c->high < 0 || (c->ends && c->low && c->high)))
+      return outside(d, c, p, row, NULL, wrong);
   }
   return true;
 }
@@ -369,7 +371,7 @@ static bool check_file(const struct column *c, const struct column_piece *p, dou
       struct misfit bad;
       n = all - at;
       if (!piece_numbers(p, row, at, &n, window, &bad)) return content_unread(p->path, bad.error, c->loc, d);
-      int64_t i = numbers_outside(stored, window, n, c->low, c->high);
+      int64_t i = numbers_outside(stored, window, n, c->low, c->high, c->ends);
       if (i < 0) continue;
       return outside(d, c, p, row + (at + i) / each, window + i * dtype_size(stored), wrong);
     }
@@ -422,11 +424,11 @@ void dataset_help_odd(const struct dataset *ds, bool nan, struct diags *d) {
         c->name, (long long)row, c->path, c->name, c->name);
 }
 
-bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, double *wrong,
-                         struct diags *d) {
+bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, bool ends,
+                         double *wrong, struct diags *d) {
   struct column *c = (struct column *)dataset_find(ds, name);
   if (!c) return true;
-  c->low = low, c->high = high;
+  c->low = low, c->high = high, c->ends = ends;
   for (int k = 0; k < c->npieces; k++) {
     const struct column_piece *p = &c->pieces[k];
     if ((!p->file && !p->data) || (p->moves && dtype_is_float((enum dtype)p->row.dtype))) continue;

@@ -36,7 +36,7 @@ REASONS = {
     "some_rows": "sparse_dense_matmul", "sparse_dense_matmul": "beside JAX in tests/library",
     "embedding_lookup_sparse": "beside JAX in tests/library", "average": "beside JAX in tests/twins", "freeze": "beside JAX in tests/twins",
     "master": "beside numpy in tests/run/storage.py", "scale_by_adam": "beside JAX in tests/twins", "scale_by_trust_ratio": "beside JAX in tests/twins",
-    "matches": "freeze and scale", "per_axis": "conv2d and its likes", "global_norm": "clip_by_global_norm",
+    "matches": "freeze and scale", "expect_either": "hinge, of signs: tests/library", "per_axis": "conv2d and its likes", "global_norm": "clip_by_global_norm",
     "adam_rate": "adam and adamw", "fan_in": "of sizes: the initializers", "fan_out": "of sizes: the initializers",
 }
 # Optimizers, schedules and initializers have a file of their own: updates.py.

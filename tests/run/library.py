@@ -37,8 +37,8 @@ def library():
 LABELS = (b"label", b"mask", b"same")
 
 
-def buffers(lib, s, entry, listed):
-    """One for each tensor: 0, 1/2, 1, ... of floats, 0 and 1 of integers, and of labels."""
+def buffers(lib, s, entry, listed, signs=False):
+    """One for each tensor: 0, 1/2, 1, ... of floats, 0 and 1 of integers, and of labels, or -1 and 1."""
     found, t = [], Tensor()
     while listed(s, entry, len(found), ctypes.byref(t)):
         count = 1
@@ -47,7 +47,7 @@ def buffers(lib, s, entry, listed):
         dtype = t.dtype.decode()
         held = (KINDS[dtype] * max(count, 1))()
         for k in range(count):
-            held[k] = k % 7 / 2 if dtype in ("f32", "f64") and t.name not in LABELS else k % 2
+            held[k] = k % 7 / 2 if dtype in ("f32", "f64") and t.name not in LABELS else k % 2 * 2 - 1 if signs else k % 2
         found.append(held)
     return found, (ctypes.c_void_p * max(len(found), 1))(*[ctypes.addressof(b) for b in found])
 
@@ -59,7 +59,7 @@ def run(lib, text):
     model = "use nn\nmodel example {\n%s}\n" % text
     wrong, ran = lib.dgc_load_text(s, b"example.dsl", model.encode(), len(model)), 0
     for entry in (b"train", b"eval", b"predict"):
-        held, inputs = buffers(lib, s, entry, lib.dgc_input)
+        held, inputs = buffers(lib, s, entry, lib.dgc_input, "hinge" in text)
         got, outputs = buffers(lib, s, entry, lib.dgc_output)
         if wrong or not (held or got):
             continue

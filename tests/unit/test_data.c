@@ -426,7 +426,7 @@ static void several_files(void **state) {
   more[0] = "a.csv";
   ds = dataset_open(w->arena, w->folder, &spec, 1, NULL, &w->diags);
   double wrong;
-  assert_false(dataset_check_range(ds, "x", 0, 10, &wrong, &w->diags));
+  assert_false(dataset_check_range(ds, "x", 0, 10, false, &wrong, &w->diags));
   assert_true(wrong == 11);
   assert_mentions(diags_text(&w->diags, false), "row 2 of c.csv is 11");
   dataset_close(ds);

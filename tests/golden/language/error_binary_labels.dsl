@@ -16,6 +16,11 @@
 # RUN: %dgc eval %s --backend interp --set what=7 --data z=%S/inputs/binary.csv:two | %FileCheck %s --check-prefix GOOD
 # RUN: %dgc eval %s --backend interp --set what=8 --data z=%S/inputs/binary.csv:two | %FileCheck %s --check-prefix TRUE
 # RUN: %dgc eval %s --backend interp --set what=9 --data z=%S/inputs/binary.csv:two | %FileCheck %s --check-prefix NAN
+# RUN: %not %dgc eval %s --backend interp --set what=10 --data y=%S/inputs/binary.csv:soft 2>&1 | %FileCheck %s --check-prefix HINGE
+# RUN: %not %dgc eval %s --backend interp --set what=10 --data y=%S/inputs/binary.csv:two 2>&1 | %FileCheck %s --check-prefix OVER
+# RUN: %not %dgc eval %s --backend interp --set what=11 --data z=%S/inputs/binary.csv:byte 2>&1 | %FileCheck %s --check-prefix ZERO
+# RUN: %dgc eval %s --backend interp --set what=10 --data y=%S/inputs/binary.csv:sign
+# RUN: %dgc eval %s --backend interp --set what=11 --data z=%S/inputs/binary.csv:sign
 model labels(what = 0) {
   input p : f32[B]
   input y : f32[B]
@@ -29,6 +34,8 @@ model labels(what = 0) {
   if what == 7 { metric m = auc(p, cast(expect_range(z, 1, 2) - 1, f32)) }
   if what == 8 { metric m = auc(p, z == 2) }
   if what == 9 { metric m = auc(p, 2 * z) }
+  if what == 10 { metric m = mean(hinge(p, y)) }
+  if what == 11 { metric m = mean(squared_hinge(p, cast(z, f32))) }
   if what == 6 {
     var w : f32[1] = zeros()
     train mean(sigmoid_cross_entropy(expand(p) @ expand(w), expand(cast(z, f32)))) with sgd(0.1)
@@ -53,3 +60,7 @@ model labels(what = 0) {
 # GOOD: m 1
 # TRUE: m 1
 # NAN: m nan
+# HINGE: error: row 0 of {{.*}}binary.csv:soft is 0.25, and input 'y' must be -1 or 1
+# HINGE: help: labels are -1 and 1 here: of 0 and 1 that is `2 * y - 1`
+# OVER: error: row 1 of {{.*}}binary.csv:two is 2, and input 'y' must be -1 or 1
+# ZERO: error: row 0 of {{.*}}binary.csv:byte is 0, and input 'z' must be -1 or 1
