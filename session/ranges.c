@@ -73,6 +73,12 @@ void session_say_limited(struct dgc_session *s, const struct dataset *ds, const 
         "words count from 1, and 0 is none of them: of these %d words the model needs %d numbers, or %d with "
         "`%s - 1`",
         words->count, words->count + 1, words->count, input->name);
+  else if (!words && is_limited_by(input, "gather(") && wrong > (double)input->high)
+    diag_help(
+        &s->diags, LOC_NONE,
+        "rows of a table are numbered from 0: row %.0f needs %.0f of them, as the `size` of an embedding is, "
+        "and there are %lld",
+        wrong, wrong + 1, (long long)input->high + 1);
   else if (!words && is_limited_by(input, "expect_range(label, 0, classes - 1)"))
     help_classes(s, input->name, (long long)input->high, wrong);
 }

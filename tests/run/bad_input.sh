@@ -94,6 +94,8 @@ done
 printf 'use nn\nmodel m() {\n  input id : u8[B]\n  e = nn.embedding(id, 10, 2)\n  train mean(e) with sgd()\n}\n' >rows.dsl
 quick 1 'a row that is not there' "$dgc" train rows.dsl --data id=high.npy --steps 1
 shows err "row 3 of high.npy is 10, and input 'id' must be from 0 to 9"
+shows err 'rows.dsl:4:'
+shows err 'help: rows of a table are numbered from 0: row 10 needs 11 of them, as the `size` of an embedding is, and there are 10'
 grep -q 'without a class' err && fail 'what is no label is told of labels' || pass
 quick 1 'an npy that lies' "$dgc" train "$model" --data image=lies.npy --steps 1
 quick 4 'another model' "$dgc" eval "$model" --set hidden=100 --checkpoint good.safetensors
