@@ -219,7 +219,8 @@ model messages {
 
 
 def sequences(count):
-    """A bidirectional layer of each kind over rows of 0 to 5 steps, two on each other, and 34 steps of one."""
+    """A bidirectional layer of each kind over rows of 0 to 5 steps, two on each other, where lengths are computed
+    and one is below 0, and 34 steps of one."""
     text = """use nn
 model sequences {
   input x : f64[B, 34, 2]
@@ -227,14 +228,14 @@ model sequences {
   short = x[:, 0:5]
   r = nn.bidirectional(short, 3, cell = nn.rnn, sequence = true, lengths = n)
   g = nn.bidirectional(r, 2, cell = nn.gru, lengths = n)
-  m = nn.stacked(short, [3, 2], lengths = n)
+  m = nn.stacked(short, [3, 2], lengths = n - 1)
   u = nn.lstm(short, 2)
   l = nn.lstm(x, 2)
   train mean(square(g)) + mean(m * u * l) + 0.1 * mean(r) with sgd(0.3)
 }"""
     x = rows_of(31, count, 68).reshape(count, 34, 2)
     x[::6] = 0
-    n = np.arange(count).astype("i4") % 7 - 1
+    n = np.arange(count).astype("i4") % 6
     first = {}
     for name, (k, v) in {"r.ahead": (2, 3), "r.back": (2, 3)}.items():
         first.update(draw(len(first), **{name + ".kernel": (k + v, v), name + ".bias": (v,)}))
@@ -275,7 +276,7 @@ model sequences {
                                  run(p, "r.back", plain, short, n, zero(3, 1), True)[0]], 2)
             g = jnp.concatenate([run(p, "g.ahead", gated, r, n, zero(2, 1))[1],
                                  run(p, "g.back", gated, r, n, zero(2, 1), True)[1]], 1)
-            m = run(p, "m.part.1", memory, run(p, "m.part.0", memory, short, n, zero(3, 2))[0], n, zero(2, 2))[1]
+            m = run(p, "m.part.1", memory, run(p, "m.part.0", memory, short, n - 1, zero(3, 2))[0], n - 1, zero(2, 2))[1]
             u, l = (run(p, name, memory, y, every, zero(2, 2))[1] for name, y in (("u", short), ("l", x)))
             return jnp.mean(g ** 2) + jnp.mean(m * u * l) + 0.1 * jnp.mean(r)
 
