@@ -247,10 +247,10 @@ static int train_model(struct cli *c) {
   if (!code) code = cli_events_open(c);
   if (!code) code = restore(c);
   if (code) return code;
-  if (!c->checkpoint && !c->quiet && !c->process)
-    fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
   code = cli_status(c, dgc_begin(c->session));
   if (code) return code;
+  if (!c->checkpoint && !c->quiet && !c->process)
+    fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
   cli_log_run(c);
   cli_events_run(c);
   dgc_on_progress(c->session, cli_progress, c);

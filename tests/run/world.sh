@@ -13,7 +13,7 @@ mkfifo pipe
 mkdir folder
 python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
 for thing in pipe folder socket /dev/zero; do
-  for use in "train $model --data image=$thing" "train $model --resume $thing" "eval $model --checkpoint $thing" \
+  for use in "train $model --data image=$thing --checkpoint new" "train $model --resume $thing" "eval $model --checkpoint $thing" \
     "check $thing" "opt $thing" "verify $thing" "inspect $thing"; do
     expect 1 "$use" within "$dgc" $use
     shows err "cannot "
