@@ -6,7 +6,9 @@
 #include "session/session.h"
 
 #include "runtime/checkpoint.h"
-#include "runtime/data/claim.h"
+
+/* The text `format` of our own; of other programs a text means what it likes. */
+#define CHECKPOINT_FORMAT "dgc-1"
 
 /* To save is two parts: a copy of all, which a thread of the first process begins to write; and waiting for what is
  * written yet, which fails if that did. All processes have to call them. `finite`: an error, and nothing is written, if
@@ -20,6 +22,9 @@ bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d)
 /* Restores the file unless it has this checksum (NULL: none), which becomes that of the file, in the call's arena. */
 enum dgc_status session_restore_other(struct dgc_session *s, const char *path, const char **checksum,
                                       bool *other);
+/* Whether this file has the best of the training that goes on: of what it did before it, or behind the checkpoint that
+ * it goes on from, and will do again. */
+bool session_is_own_best(struct dgc_session *s, const char *path);
 /* What is told of a file first: its texts, a line each, or the beginning of an object that ends with the list of its
  * tensors. */
 void checkpoint_print_texts(struct str *out, bool json, const struct checkpoint *c);
@@ -29,9 +34,6 @@ enum dgc_status session_may_save(struct dgc_session *s);
 /* Once the processes have met: from here to session_release no other training writes these files; an error if one does
  * already, or has since session_may_save. All processes have to call it. */
 enum dgc_status session_claim(struct dgc_session *s);
-/* The same of one file that is written once, by one process, until session_claim_end. */
-enum dgc_status session_claim_file(struct dgc_session *s, const char *path, struct file_claim *out);
-void session_claim_end(void *claim);
 void session_release(struct dgc_session *s);
 /* Before a training goes on, once: what starts anew, and what the file has that will not be saved again. */
 void session_say_left_out(struct dgc_session *s);

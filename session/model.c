@@ -8,6 +8,8 @@
 #include "session/state/settlement.h"
 
 #include "base/file.h"
+#include "ir/graph/graph.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 
@@ -99,6 +101,12 @@ const struct graph *entry_source(const struct dgc_session *s, enum entry_kind ki
 }
 
 bool entry_there(const struct dgc_session *s, enum entry_kind kind) { return entry_source(s, kind) != NULL; }
+
+const struct node *entry_variable(const struct dgc_session *s, const char *name) {
+  const struct graph *g = entry_source(s, ENTRY_INIT);
+  const struct node *n = g ? graph_find(g, name) : NULL;
+  return n && n->op == OP_variable ? n : NULL;
+}
 
 enum dgc_status session_need(struct dgc_session *s, enum entry_kind kind) {
   if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");

@@ -21,6 +21,8 @@ const struct file_roots *session_roots(struct dgc_session *s);
 /* The entry's source graph; NULL if the model has none. */
 const struct graph *entry_source(const struct dgc_session *s, enum entry_kind kind);
 bool entry_there(const struct dgc_session *s, enum entry_kind kind);
+/* The variable of this name, as ENTRY_INIT has it; NULL: there is none. */
+const struct node *entry_variable(const struct dgc_session *s, const char *name);
 /* An error if the model has no such entry. */
 enum dgc_status session_need(struct dgc_session *s, enum entry_kind kind);
 /* NULL stands for the first worth a look. */

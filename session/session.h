@@ -33,7 +33,9 @@
  *   vocabularies, parameters
  *                         words of inputs, and what --set gives the model, in checkpoints
  *   starts                variables that begin as others do, which were loaded
- *   variables, checkpoint the values of variables, for the caller and in files
+ *   claims                whose files a training writes
+ *   variables, checkpoint, restore
+ *                         the values of variables, for the caller and in files
  *   init_from             first values, out of such files
  *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens

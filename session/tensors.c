@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be done with checkpoints without a model: seen, compared, renamed, averaged, written in other forms. */
 #include "session/checkpoint.h"
+#include "session/claims.h"
 #include "session/metrics.h"
 #include "session/names.h"
 
