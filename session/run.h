@@ -43,6 +43,8 @@ enum dgc_status session_init(struct dgc_session *s);
  * there were none); they get first values when they are needed. */
 enum dgc_status session_set_aside(struct dgc_session *s, struct kept *out);
 void session_put_back(struct dgc_session *s, const struct kept *values);
+/* The values that were kept when devices changed are somewhere else now. */
+void session_forget_kept(struct dgc_session *s);
 /* Everything an entry needs to run but its plan. */
 enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind);
 /* Where there are no first values yet: plans these and an entry of the batch that the session has, and begins to

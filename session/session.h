@@ -25,7 +25,7 @@
  *   diff                  two graph texts, by structure
  *   opt, emit, explain, nodes
  *                         text: of graphs that were read, of the model's stages, of one node; lists of nodes
- *   run                   device memory, plans, runs
+ *   run, open             plans and runs; device memory, and the other processes
  *   tasks                 what the tasks of a cluster did with their time
  *   worker                the step of one worker and the parameter servers, by themselves
  *   trace, trace_summary  what runs took, as a file; what such a file says
