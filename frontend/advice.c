@@ -61,13 +61,18 @@ static void warn_probabilities(struct resolver *r, const struct signature *s, co
   }
 }
 
-/* Whether the node is what a layer makes without an activation: products by weights, maybe with a bias. */
-static bool is_linear(const struct node *n) {
+static bool is_weighed(const struct node *n) {
   n = node_behind_moves(n);
-  if (n->op == OP_add) return is_linear(n->inputs[0]) || is_linear(n->inputs[1]);
   if (n->op != OP_matmul && n->op != OP_conv) return false;
   return node_behind_moves(n->inputs[0])->op == OP_variable ||
          node_behind_moves(n->inputs[1])->op == OP_variable;
+}
+
+/* Whether the node is what a layer makes without an activation: products by weights, maybe with a bias. */
+static bool is_linear(const struct node *n) {
+  n = node_behind_moves(n);
+  if (n->op == OP_add) return is_weighed(n->inputs[0]) || is_weighed(n->inputs[1]);
+  return is_weighed(n);
 }
 
 /* What takes scores from 0 to 1 would be NaN. */
