@@ -46,7 +46,8 @@
  *   position              where a training that goes on stands in its data
  *   best, losses          the metric that a training watches; what it measures of its batches
  *   unordered             asynchronous training in no fixed order
- *   train, predict, caller_batch
+ *   training              a training that is under way
+ *   train, train_unordered, predict, caller_batch
  *                         what is done with all that
  *   evaluator             what another process trains, evaluated beside it
  *   profile, bench, verify and how fast and how right it is

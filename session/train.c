@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training over files. */
+#include "session/training.h"
+
 #include "session/batch_run.h"
-#include "session/batches.h"
 #include "session/best.h"
 #include "session/checkpoint.h"
 #include "session/cluster.h"
@@ -9,11 +10,9 @@
 #include "session/data.h"
 #include "session/evaluate.h"
 #include "session/init_from.h"
-#include "session/losses.h"
 #include "session/metrics.h"
 #include "session/model.h"
 #include "session/options.h"
-#include "session/position.h"
 #include "session/settle.h"
 #include "session/state/best.h"
 #include "session/state/calls.h"
@@ -25,7 +24,6 @@
 #include "session/tasks.h"
 #include "session/towers.h"
 #include "session/trace.h"
-#include "session/unordered.h"
 
 #include "base/clock.h"
 #include "ir/graph/graph.h"
@@ -35,35 +33,7 @@
 #include <math.h>
 #include <string.h>
 
-struct training {
-  struct dgc_session *s;
-  struct dataset *data;
-  struct loader *loader;
-  struct unordered_training *free; /* NULL: steps have an order */
-  struct goal goal;
-  double begin, epoch_begin, reported; /* the epoch's: as if its evaluations took no time */
-  struct losses *losses;               /* of the epoch so far */
-  struct dataset *test;                /* to evaluate on as it goes; NULL: it does not */
-  struct dgc_metric *validation, *rates;
-  bool evaluated, improved; /* behind the present step */
-  bool told;                /* that the training ends */
-  bool alone;               /* the other processes are in their steps: nothing is done that takes them all */
-  bool kept;                /* the best is on its way to the disk, or was */
-  int64_t rows, first_step;
-  int64_t saved_step; /* -1: it has saved none */
-  bool stop;          /* on_progress wants it */
-  bool stopped;       /* dgc_stop was called */
-  unsigned own; /* what this process wants, where steps have no order: the others do not know of it yet */
-  bool lost;    /* another process does not answer */
-  bool unsaved; /* what was to be saved could not be */
-  bool saving;  /* a checkpoint may be on its way to the disk */
-  bool due;     /* as much time has passed as is to pass between two checkpoints */
-  double saved; /* when the last one was written, or training began */
-};
-
-enum { STOPPED = 1, STOP = 2, DUE = 4, UNSAVED = 8 };
-
-static void take_flags(struct training *t, unsigned flags) {
+void training_take_flags(struct training *t, unsigned flags) {
   t->stopped = flags & STOPPED;
   t->stop = flags & STOP;
   t->due = flags & DUE;
@@ -85,19 +55,18 @@ static struct training *listen(struct training *t) {
   if (t->s->transport) {
     unsigned char flags = (unsigned char)flags_of(t);
     t->lost = !transport_any(t->s->transport, &flags);
-    take_flags(t, flags);
+    training_take_flags(t, flags);
   }
   return t;
 }
 
-static bool done(const struct training *t) {
+bool training_is_done(const struct training *t) {
   return t->stop || t->stopped || t->lost || t->unsaved || goal_is_reached(&t->goal, &t->s->position) ||
          session_impatient(t->s);
 }
 
-/* What ends the training: a loss that is no number, by its name if there are several. */
-static enum dgc_status no_number(struct training *t, const struct loaded *l, int output, double value,
-                                 int64_t step) {
+enum dgc_status training_no_number(struct training *t, const struct loaded *l, int output, double value,
+                                   int64_t step) {
   struct dgc_session *s = t->s;
   int losses = 0;
   for (int i = 0; i < l->plan->noutputs; i++) losses += l->plan->outputs[i].role == OUTPUT_LOSS;
@@ -126,13 +95,13 @@ static enum dgc_status no_number(struct training *t, const struct loaded *l, int
 static enum dgc_status add_loss(struct training *t) {
   struct odd_loss odd;
   enum dgc_status status = losses_read_end(t->losses, &odd);
-  return status || !odd.l ? status : no_number(t, odd.l, odd.output, odd.value, odd.step);
+  return status || !odd.l ? status : training_no_number(t, odd.l, odd.output, odd.value, odd.step);
 }
 
 static enum dgc_status next_loss(struct training *t, const struct loaded *l, int64_t rows) {
   struct odd_loss odd;
   enum dgc_status status = losses_read_begin(t->losses, l, rows, t->s->position.step + 1, &odd);
-  return status || !odd.l ? status : no_number(t, odd.l, odd.output, odd.value, odd.step);
+  return status || !odd.l ? status : training_no_number(t, odd.l, odd.output, odd.value, odd.step);
 }
 
 /* By what the steps of the call took, with all that came between them. */
@@ -146,7 +115,7 @@ static double seconds_to_go(const struct training *t, double now) {
   return done > 0 && isfinite(steps) ? steps * (now - t->begin) / (double)done : NAN;
 }
 
-static enum dgc_status report(struct training *t, const struct batch *b, bool end) {
+enum dgc_status training_report(struct training *t, const struct batch *b, bool end) {
   struct dgc_session *s = t->s;
   const struct every *log = &s->options.log_every;
   bool log_due = !t->alone && (end || t->evaluated || goal_is_reached(&t->goal, &s->position) ||
@@ -187,7 +156,7 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
 
 /* What is saved is good by all that can be known: the losses up to this step, and the variables that it leaves. The
  * step waits for a copy of them; what becomes of that is told later. */
-static enum dgc_status begin_save(struct training *t) {
+enum dgc_status training_begin_save(struct training *t) {
   struct dgc_session *s = t->s;
   enum dgc_status status = add_loss(t);
   uint64_t begin = clock_ns();
@@ -203,7 +172,7 @@ static enum dgc_status begin_save(struct training *t) {
 /* The present step is saved when it returns. */
 static enum dgc_status save(struct training *t) {
   bool begun = t->saving && t->saved_step == t->s->position.step;
-  enum dgc_status status = begun ? DGC_OK : begin_save(t);
+  enum dgc_status status = begun ? DGC_OK : training_begin_save(t);
   if (!status && t->saving) status = session_save_end(t->s, t->s->options.checkpoint);
   t->saving = false;
   return status;
@@ -285,8 +254,7 @@ static enum dgc_status open_test(struct training *t) {
 
 /* --- steps --- */
 
-/* Behind a batch and its step. */
-static enum dgc_status end_batches(struct training *t, const struct batch *b) {
+enum dgc_status training_end_batches(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
   s->position.index = b->last ? 0 : b->index + 1;
@@ -295,7 +263,7 @@ static enum dgc_status end_batches(struct training *t, const struct batch *b) {
   bool ends = !b->last && (session_impatient(s) || goal_is_reached(&t->goal, &s->position));
   if (!status && ends) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
   if (!status) session_tell(s);
-  if (!status) status = report(t, b, ends);
+  if (!status) status = training_report(t, b, ends);
   t->told = ends;
   forget_evaluation(t);
   if (status || !b->last) return status;
@@ -305,8 +273,7 @@ static enum dgc_status end_batches(struct training *t, const struct batch *b) {
   return DGC_OK;
 }
 
-/* Whether there is to be a checkpoint. */
-static bool is_due(const struct training *t, const struct batch *b) {
+bool training_is_due(const struct training *t, const struct batch *b) {
   const struct options *o = &t->s->options;
   bool due = b->last || t->due || (o->checkpoint_every && t->s->position.step % o->checkpoint_every == 0);
   return o->checkpoint && due;
@@ -325,15 +292,15 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   if (status) return status;
   t->rows += b->rows;
   s->position.step++;
-  status = end_batches(t, b);
-  return !status && is_due(t, b) && !done(listen(t)) ? begin_save(t) : status;
+  status = training_end_batches(t, b);
+  return !status && training_is_due(t, b) && !training_is_done(listen(t)) ? training_begin_save(t) : status;
 }
 
 /* A training that would go on from where another one ended, and ends there as well; or is asked for nothing. */
 static void say_done(const struct training *t) {
   const struct position *p = &t->s->position;
   const struct options *o = &t->s->options;
-  if (!done(t)) return;
+  if (!training_is_done(t)) return;
   if (session_impatient(t->s)) return;
   bool epochs = t->goal.epochs >= 0 && p->epoch >= t->goal.epochs;
   long long is = (long long)(epochs ? p->epoch : p->step),
@@ -366,92 +333,10 @@ static enum dgc_status end_early(struct training *t, enum dgc_status why) {
   return why;
 }
 
-/* --- in no fixed order --- */
-
-/* What this process wants while workers are in their steps; the others hear of it. */
-static unsigned wants(void *training) {
-  struct training *t = training;
-  int64_t seconds = t->s->options.checkpoint_seconds;
-  if (session_stopped(t->s)) t->own |= STOPPED;
-  if (t->saving && session_save_failed(t->s)) t->own |= UNSAVED;
-  if (seconds && clock_seconds() - t->saved >= (double)seconds) t->own |= DUE;
-  return t->own;
-}
-
-static void add_sum(struct training *t, const struct unordered_sum *sum) {
-  losses_add(t->losses, sum->loss, sum->weight);
-  t->rows += (int64_t)sum->weight;
-  t->s->position.step += sum->applied;
-}
-
-/* Tells on_progress, which may want to stop: that is for all to know first. */
-static enum dgc_status told(void *training, const struct batch *b, const struct unordered_sum *sum) {
-  struct training *t = training, now = *t;
-  int64_t step = t->s->position.step;
-  struct batch inside = *b;
-  inside.last = false;
-  now.alone = true;
-  add_sum(&now, sum);
-  enum dgc_status status = report(&now, &inside, false);
-  losses_add(t->losses, -sum->loss, -sum->weight);
-  t->s->position.step = step;
-  t->reported = now.reported;
-  if (now.stop) t->own |= STOP;
-  return status;
-}
-
-/* All have come together. */
-static enum dgc_status take_over(struct training *t, const struct unordered_sum *sum) {
-  struct dgc_session *s = t->s;
-  int64_t first = s->position.step;
-  if (sum->odd)
-    return no_number(t, session_unordered_step(t->free), sum->odd - 1, sum->odd_value,
-                     first + sum->odd_step + 1);
-  take_flags(t, sum->wants);
-  t->own &= ~sum->wants;
-  add_sum(t, sum);
-  if (!sum->applied) return DGC_OK;
-  struct batch b = {.epoch = s->position.epoch, .index = s->position.index + sum->applied - 1};
-  b.last = b.index + 1 == loader_batches_per_epoch(t->loader);
-  enum dgc_status status = end_batches(t, &b);
-  if (t->stop) t->own |= STOP; /* by on_progress, perhaps */
-  t->stop = sum->wants & STOP;
-  if (status || !is_due(t, &b) || done(t)) return status;
-  t->own &= ~(unsigned)DUE;
-  return begin_save(t);
-}
-
-/* Until all come together: to save, at the end of an epoch, or in the end. */
-static int64_t batches_until(const struct training *t) {
-  const struct position *p = &t->s->position;
-  const struct options *o = &t->s->options;
-  int64_t count = loader_batches_per_epoch(t->loader) - p->index;
-  if (t->goal.steps >= 0 && t->goal.steps - p->step < count) count = t->goal.steps - p->step;
-  int64_t every = o->checkpoint_every;
-  if (every && every - p->step % every < count) count = every - p->step % every;
-  every = t->test ? o->eval_every.steps : 0;
-  if (every && every - p->step % every < count) count = every - p->step % every;
-  every = o->log_every.steps;
-  if (every && every - p->step % every < count) count = every - p->step % every;
-  return count;
-}
-
-static enum dgc_status train_freely(struct training *t) {
-  static const struct unordered_hooks hooks = {wants, told};
-  enum dgc_status status = session_unordered_open(t->s, t->data, t->loader, &hooks, t, &t->free);
-  t->begin = t->epoch_begin = t->saved = clock_seconds();
-  while (!status && !done(t)) {
-    struct unordered_sum sum;
-    status = session_unordered_run(t->free, batches_until(t), &sum);
-    if (!status) status = take_over(t, &sum);
-  }
-  return status;
-}
-
 static enum dgc_status train_in_order(struct training *t) {
   struct dgc_session *s = t->s;
   enum dgc_status status = DGC_OK;
-  while (!status && !done(listen(t))) {
+  while (!status && !training_is_done(listen(t))) {
     const struct batch *b;
     uint64_t begin = s->tracing->trace ? clock_ns() : 0;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) return end_early(t, session_unread(s));
@@ -467,7 +352,7 @@ static enum dgc_status report_end(struct training *t) {
   const struct position *p = &t->s->position;
   struct batch last = {.epoch = p->epoch, .index = p->index - 1};
   enum dgc_status status = tasks_collect(t->s, clock_seconds() - t->epoch_begin);
-  return status || t->stopped ? status : report(t, &last, true);
+  return status || t->stopped ? status : training_report(t, &last, true);
 }
 
 /* Who asked for a batch should know that there is none. */
@@ -513,7 +398,7 @@ static enum dgc_status train_over(struct training *t) {
   /* Stopped before it could evaluate, and saved. */
   if (!status && s->position.step && t->test && session_evaluation_due(s)) status = evaluate(t);
   forget_evaluation(t);
-  if (!status) status = s->settlement->free ? train_freely(t) : train_in_order(t);
+  if (!status) status = s->settlement->free ? train_unordered(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
   if (!status && t->unsaved) status = session_save_end(s, s->options.checkpoint);
   if (!status && t->rows > 0 && !t->told) status = report_end(t);
@@ -531,7 +416,7 @@ static enum dgc_status train_over(struct training *t) {
 static void end_training(void *training) {
   struct training *t = training;
   if (t->saving) session_save_wait(t->s, t->s->options.checkpoint, NULL);
-  session_unordered_close(t->free);
+  session_unordered_close(t->unordered);
   loader_destroy(t->loader);
   dataset_close(t->data);
   dataset_close(t->test);
